@@ -1,0 +1,29 @@
+package fslease
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DescribeKeepers names who keeps a fence, the first ten of them.
+func DescribeKeepers(keepers []Keeper) string {
+	const most = 10
+	var b strings.Builder
+	for i, k := range keepers {
+		if i == most {
+			fmt.Fprintf(&b, " and %d more", len(keepers)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "pid %d", k.PID)
+		if k.Name != "" {
+			fmt.Fprintf(&b, " (%s)", k.Name)
+		}
+	}
+	if len(keepers) == 0 {
+		return "a process that cannot be seen from here"
+	}
+	return b.String()
+}
