@@ -13,3 +13,5 @@ require (
 	golang.org/x/sys v0.50.0
 	pgregory.net/rapid v1.3.0
 )
+
+require golang.org/x/tools v0.26.0 // indirect
