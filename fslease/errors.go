@@ -22,11 +22,12 @@ type HeldError struct {
 	Key       Key     // the key that was asked for
 	Blocking  *Record // the overlapping lease in the way; nil when a waiter or a fence is
 	Reserved  []Reserved
-	Waiter    *Waiter  // the living waiter ahead; nil when a lease is in the way
-	Keepers   []Keeper // the processes that keep the fence; the lease itself was free
-	Verdict   Verdict  // why the holder is not taken over
-	Reason    string   // why waiting was refused, such as that the caller would wait for itself
-	WaitedFor time.Duration
+	Waiter    *Waiter       // the living waiter ahead; nil when a lease is in the way
+	Keepers   []Keeper      // the processes that keep the fence; the lease itself was free
+	Verdict   Verdict       // why the holder is not taken over
+	Reason    string        // why waiting was refused, such as that the caller would wait for itself
+	Place     int           // in the queue, counted from 1; 0: not queued
+	WaitedFor time.Duration // how long the caller waited in vain
 }
 
 // A Reserved names a live ticket and those of its scope keys that overlap the request.

@@ -36,6 +36,13 @@ type Ledger interface {
 	// overlapping key, the fence is nil and the keepers are those who are known to be in the way.
 	TryFence(ctx context.Context, keys []Key) (Fence, []Keeper, error)
 
+	// Leave takes w out of the queue; one that is gone already is no error. It waits for no lock.
+	Leave(w Waiter) error
+	// MarkTurn notes that w was seen at now not to take its turn, unless that is noted already;
+	// ClearTurn, called by w itself when it is awake, forgets it. Neither waits for a lock.
+	MarkTurn(w Waiter, now Instant) error
+	ClearTurn(w Waiter) error
+
 	// Clock returns the clock by which records are stamped and judged.
 	Clock() Clock
 
@@ -58,8 +65,14 @@ type Reader interface {
 	Walk(prefix Key, tombs bool, visit func(Key, State, error) error) error
 	// Sighting returns the stored sighting of key's lease, nil if there is none.
 	Sighting(key Key) (*Sighting, error)
-	// Waiters returns the queue entries that overlap one of keys (all entries: no keys), the lowest number first.
-	Waiters(keys ...Key) ([]Waiter, error)
+	// Places returns the places in the queues of everything that overlaps one of keys (no keys: all of
+	// them), the lowest number first. A waiter for several keys has a place in each one's queue.
+	Places(keys ...Key) ([]Place, error)
+	// Waiter returns who has a place, nil if nobody has any more.
+	Waiter(p Place) (*Waiter, error)
+	// Keepers returns the processes that keep the fence of key now, as far as they can be seen, and the
+	// commands under an overlapping key that outlived their wrapper.
+	Keepers(key Key) ([]Keeper, error)
 	// Ticket returns a ticket, nil if there is none.
 	Ticket(id string) (*Ticket, error)
 	// Session returns a session of a ticket, nil if there is none.
@@ -68,6 +81,12 @@ type Reader interface {
 	Tickets(visit func(id string, t *Ticket, err error) error) error
 	// Active returns the ids of the tickets that may have an active session, in order.
 	Active() ([]string, error)
+}
+
+// A Place is a number in the queue of one key.
+type Place struct {
+	Key    Key
+	Number int64
 }
 
 // A Tx reads and writes records whose keys are locked.
@@ -82,22 +101,22 @@ type Tx interface {
 	// Put writes a lease. A durable one survives a power cut once Put returned nil; the others survive a
 	// crash of the process.
 	Put(rec Record, durable bool) error
-	// Bury writes a tombstone, durably, and then removes the lease of rec's generation. A command of
-	// rec's holder that may still run is noted before, if the holder did not give up by itself.
+	// Bury writes a tombstone, durably, and then removes the lease if it is of rec's generation. A
+	// tombstone of that generation that stands is left. A command of rec's holder that may still run is
+	// noted before, unless the holder gave up by itself.
 	Bury(rec Record, t Tombstone) error
 	// See stores a sighting, unless an older one of the same revision stands.
 	See(s Sighting) error
 	// Enqueue gives w a number above every entry that overlaps its keys, and stores it.
 	Enqueue(w Waiter) (Waiter, error)
-	// Dequeue removes w. One that is gone already is no error.
-	Dequeue(w Waiter) error
 	// PutTicket writes a ticket, durably.
 	PutTicket(t Ticket) error
 	// PutSession writes a session, durably.
 	PutSession(s Session) error
 	// SetActive says whether a ticket may have an active session.
 	SetActive(id string, active bool) error
-	// Log appends an event to the history. It is a hint: its loss is no error.
+	// Log appends an event to the history, with the time and who did it filled in. It is a hint: its
+	// loss is no error.
 	Log(e Event)
 }
 

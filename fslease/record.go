@@ -206,7 +206,8 @@ type Waiter struct {
 	Holder Holder
 	Since  time.Time
 	Note   string
-	Holds  []string // liveness ids of the holders under whose leases it runs
+	Holds  []string // ids of the holders under whose leases it runs
+	Turn   *Instant // when it was first seen not to take its turn (Mono, BootID, TimeNS); nil: it was not
 }
 
 // Overlaps reports whether one of w's keys overlaps one of keys.

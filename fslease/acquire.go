@@ -1,0 +1,251 @@
+package fslease
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// An acquisition is one attempt to get the keys of a request, with all its tries and waits.
+type acquisition struct {
+	m      *Manager
+	req    Request
+	keys   []Key
+	me     Presence
+	ownsMe bool
+	grant  Holder        // who is to hold
+	ttl    time.Duration // of the lease that is written
+
+	// ticket is the ticket whose session takes the keys; its own reservations are not in its way.
+	ticket string
+	// prepare, commit run under the locks, before the survey and after the leases were written.
+	prepare func(Tx) error
+	commit  func(Tx, []Record) error
+
+	under  []string // ids of the holders under whose current leases the caller runs
+	queued *Waiter
+	seen   map[Key]Sighting
+	waker  Waker
+	start  time.Duration // CLOCK_MONOTONIC
+
+	states  map[Key]State
+	records []Record
+	fence   Fence
+}
+
+// begin checks req and makes this process's presence, by which others see that it lives.
+func (m *Manager) begin(ctx context.Context, req Request) (*acquisition, error) {
+	if len(req.Keys) == 0 {
+		return nil, &ConfigError{What: "no key is given", Hint: "name what is to be leased, such as task:42"}
+	}
+	if err := CheckNote(req.Note); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	a := &acquisition{m: m, req: req, keys: FoldKeys(req.Keys), me: req.Presence, ttl: req.TTL, seen: map[Key]Sighting{}}
+	a.start = time.Duration(m.now().Mono)
+	if a.me == nil {
+		p, err := m.ledger.Announce(ctx, req.Command)
+		if err != nil {
+			return nil, err
+		}
+		a.me, a.ownsMe = p, true
+	}
+	a.grant = a.me.Holder()
+	a.under = m.holdersOf(ctx, req.Under)
+	return a, nil
+}
+
+// holdersOf returns the ids of the holders whose current tokens under has.
+func (m *Manager) holdersOf(ctx context.Context, under map[Key]int64) []string {
+	var ids []string
+	for k, token := range under {
+		st, err := m.ledger.View(ctx).Load(k)
+		if cur := st.Current(); err == nil && cur != nil && cur.Generation == token {
+			ids = append(ids, cur.Holder.identity())
+		}
+	}
+	return ids
+}
+
+// identity names a holder among all holders of a ledger.
+func (h Holder) identity() string {
+	if h.IsTicket() {
+		return string(TicketKey(h.Ticket))
+	}
+	return h.ID
+}
+
+func (m *Manager) now() Instant { return m.ledger.Clock().Now() }
+
+// take tries, waits and tries again until the keys are had.
+func (a *acquisition) take(ctx context.Context) error {
+	for {
+		f, err := a.try(ctx)
+		if err != nil || f.held == nil {
+			return err
+		}
+		if a.req.Wait == 0 || f.refused {
+			return f.held
+		}
+		if err := a.await(ctx, f); err != nil {
+			return err
+		}
+	}
+}
+
+// try judges and grants in one hold of the keys' locks. If something is in the way it enters the queue in
+// that same hold, or, for a try that does not wait, leaves behind what it saw.
+func (a *acquisition) try(ctx context.Context) (finding, error) {
+	var f finding
+	err := a.m.ledger.Update(ctx, a.keys, func(tx Tx) (err error) {
+		a.records = nil
+		a.dropFence()
+		if a.prepare != nil {
+			if err := a.prepare(tx); err != nil {
+				return err
+			}
+		}
+		if f, err = a.survey(tx); err != nil {
+			return err
+		}
+		if f.held != nil {
+			return a.line(tx, f)
+		}
+		return a.write(ctx, tx, f)
+	})
+	if err != nil {
+		a.dropFence()
+		return finding{}, err
+	}
+	if f.held == nil {
+		a.leave()
+	}
+	return f, nil
+}
+
+// line stores what a refused try saw, and enters the queue if the caller waits.
+func (a *acquisition) line(tx Tx, f finding) error {
+	for _, s := range f.sightings {
+		if err := tx.See(s); err != nil && a.req.Wait == 0 {
+			return err
+		}
+	}
+	if a.queued != nil || a.req.Wait == 0 || f.refused {
+		return nil
+	}
+	w, err := tx.Enqueue(Waiter{Keys: a.keys, Holder: a.me.Holder(), Since: tx.Now().Wall, Note: a.req.Note, Holds: a.under})
+	if err != nil {
+		return err
+	}
+	a.queued = &w
+	return nil
+}
+
+// write buries what may be taken over and writes the leases, all or none.
+func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
+	for _, b := range f.bury {
+		t := Buried(b.rec, b.state.Tomb, b.reason, tx.Now())
+		if err := tx.Bury(b.rec, t); err != nil {
+			return err
+		}
+		tx.Log(Event{Event: EventTakenOver, Key: b.rec.Key, Generation: b.rec.Generation, Revision: t.Revision, Reason: string(b.reason)})
+		if _, mine := a.states[b.rec.Key]; mine {
+			a.states[b.rec.Key] = State{Tomb: &t}
+		}
+	}
+	for _, k := range a.keys {
+		st := a.states[k]
+		gen, err := tx.NextGeneration(k, st)
+		if err == nil {
+			rec := Granted(st, Grant{Key: k, Holder: a.grant, TTL: a.ttl, Note: a.req.Note}, gen, tx.Now())
+			if err = tx.Put(rec, true); err == nil {
+				a.records = append(a.records, rec)
+				continue
+			}
+			var unsure *RepositoryError
+			if errors.As(err, &unsure) && unsure.Fault == FaultUnknown {
+				a.records = append(a.records, rec)
+			}
+		}
+		a.giveBack(tx)
+		return err
+	}
+	if a.commit != nil {
+		if err := a.commit(tx, a.records); err != nil {
+			a.giveBack(tx)
+			return err
+		}
+	}
+	for _, rec := range a.records {
+		tx.Log(Event{Event: EventGranted, Key: rec.Key, Generation: rec.Generation, Revision: rec.Revision})
+	}
+	if a.req.Fence {
+		// Still under the locks: what was written is what is on record, so nothing needs to be read again.
+		fence, _, err := a.m.ledger.TryFence(ctx, a.keys)
+		if err != nil {
+			a.giveBack(tx)
+			return err
+		}
+		a.fence = fence
+	}
+	return nil
+}
+
+// giveBack undoes what this try wrote. The generations stay used.
+func (a *acquisition) giveBack(tx Tx) {
+	for _, rec := range a.records {
+		t := Buried(rec, a.states[rec.Key].Tomb, ReasonReleased, tx.Now())
+		_ = tx.Bury(rec, t) // if this fails too, the holder is dead once this process has ended
+	}
+	a.records = nil
+}
+
+// abandon ends an acquisition that got nothing.
+func (a *acquisition) abandon() {
+	a.leave()
+	a.dropFence()
+	if a.waker != nil {
+		_ = a.waker.Close()
+	}
+	if a.ownsMe {
+		_ = a.me.Close()
+	}
+}
+
+func (a *acquisition) leave() {
+	if a.queued != nil {
+		_ = a.m.ledger.Leave(*a.queued) // a dead waiter's entry is skipped by everybody
+		a.queued = nil
+	}
+}
+
+func (a *acquisition) dropFence() {
+	if a.fence != nil {
+		_ = a.fence.Unlock()
+		a.fence = nil
+	}
+}
+
+// limit returns how much of Wait is left; ok is false once it is used up.
+func (a *acquisition) limit() (left time.Duration, ok bool) {
+	if a.req.Wait < 0 {
+		return Forever, true
+	}
+	left = a.req.Wait - (time.Duration(a.m.now().Mono) - a.start)
+	return left, left > 0
+}
+
+// fenceLimit returns how long the fence may be waited for: 0 not at all.
+func (a *acquisition) fenceLimit() time.Duration {
+	if a.req.FenceWait != 0 {
+		return a.req.FenceWait
+	}
+	left, ok := a.limit()
+	if !ok {
+		return 0
+	}
+	return left
+}

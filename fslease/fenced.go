@@ -1,0 +1,151 @@
+package fslease
+
+import (
+	"context"
+	"time"
+)
+
+// RunFenced runs fn under the lease's fence: no work under another lease on an overlapping key runs
+// meanwhile, and none of an earlier one is left. It waits for the fence until ctx ends or the lease is
+// lost, checks that the token is still current, and calls fn with it. If the lease is lost while fn runs,
+// fn's context is cancelled with the *LostError as its cause; the fence is kept until fn returns. It
+// returns what fn returned, or the *LostError if the lease was lost.
+func (l *Lease) RunFenced(ctx context.Context, fn func(ctx context.Context, token int64) error) error {
+	if err := l.enterFence(ctx); err != nil {
+		return err
+	}
+	defer l.leaveFence()
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-l.lost:
+			cancel(l.Err())
+		case <-work.Done():
+		}
+	}()
+	err := fn(work, l.Token())
+	if lost := l.Err(); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// Fence returns the fence that the lease holds, nil if it holds none.
+func (l *Lease) Fence() Fence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fence
+}
+
+// Unfence frees the fence, for everybody who inherited it too. Only work that has ended by itself, with
+// nothing of it left, may be unfenced.
+func (l *Lease) Unfence() error {
+	l.mu.Lock()
+	fence := l.fence
+	l.fence, l.fenceUse = nil, 0
+	l.mu.Unlock()
+	if fence == nil {
+		return nil
+	}
+	return fence.Unlock()
+}
+
+// enterFence takes the fence, or joins it if this lease holds it already.
+func (l *Lease) enterFence(ctx context.Context) error {
+	l.mu.Lock()
+	if l.fence != nil {
+		l.fenceUse++
+		l.mu.Unlock()
+		return l.verify(ctx)
+	}
+	l.mu.Unlock()
+	return l.awaitFence(ctx, Forever, nil)
+}
+
+func (l *Lease) leaveFence() {
+	l.mu.Lock()
+	l.fenceUse--
+	last := l.fenceUse == 0
+	l.mu.Unlock()
+	if last {
+		_ = l.Unfence()
+	}
+}
+
+// awaitFence takes the fence within limit (0: at once or not at all), then reads the records again under
+// the lock: work starts only under a token that is current. Losing the lease ends the wait.
+func (l *Lease) awaitFence(ctx context.Context, limit time.Duration, tell func(*HeldError)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-l.lost:
+			cancel(l.Err())
+		case <-ctx.Done():
+		}
+	}()
+	fence, err := l.m.awaitFence(ctx, l.keys, limit, l.waker, tell)
+	if err != nil {
+		return err
+	}
+	if err := l.verify(ctx); err != nil {
+		_ = fence.Unlock()
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		_ = fence.Unlock()
+		return &LostError{Key: l.keys[0], Generation: l.records[0].Generation, Reason: string(ReasonReleased)}
+	}
+	l.fence, l.fenceUse = fence, l.fenceUse+1
+	return nil
+}
+
+// verify reads the records under the lock and fails with a *LostError if one is not current.
+func (l *Lease) verify(ctx context.Context) error {
+	return l.m.ledger.Update(ctx, l.keys, func(tx Tx) error {
+		for _, rec := range l.Records() {
+			st, err := tx.Load(rec.Key)
+			if err != nil {
+				return err
+			}
+			if _, err := CheckToken(rec.Key, st, rec.Generation, l.me.Holder().ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// awaitFence waits until the fence of keys is had, nobody keeps it and no orphan runs under them.
+func (m *Manager) awaitFence(ctx context.Context, keys []Key, limit time.Duration, waker Waker, tell func(*HeldError)) (Fence, error) {
+	start := m.mono()
+	for {
+		fence, keepers, err := m.ledger.TryFence(ctx, keys)
+		if err != nil || fence != nil {
+			return fence, err
+		}
+		held := &HeldError{Key: keys[0], Keepers: keepers}
+		left := limit - (m.mono() - start)
+		if limit >= 0 && left <= 0 {
+			held.WaitedFor = limit
+			return nil, held
+		}
+		if tell != nil {
+			tell(held)
+		}
+		if waker == nil {
+			waker = m.ledger.NewWaker()
+			defer func() { _ = waker.Close() }()
+		}
+		waker.Watch(Interest{Keepers: keepers})
+		if fence, _, err := m.ledger.TryFence(ctx, keys); err != nil || fence != nil {
+			return fence, err
+		}
+		if err := m.sleep(ctx, waker, shortest(waker.Poll(), left)); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package fslease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Lease is the right to work on some keys, held by this process and renewed in the background. It ends
+// by Release, by the end of the context that it was acquired under, or by loss. Its methods may be called
+// from several goroutines.
+type Lease struct {
+	m         *Manager
+	me        Presence
+	ownsMe    bool
+	keys      []Key
+	ttl       time.Duration
+	heartbeat time.Duration
+	lost      chan struct{}
+	done      chan struct{} // released
+	unwatch   func() bool
+	waker     Waker // of the wait for the keys; nil if there was none
+
+	mu       sync.Mutex
+	records  []Record
+	base     time.Duration // CLOCK_MONOTONIC: stamp of the last renewal known to be applied
+	attempt  time.Duration // when the renewal under way began, 0 if none is
+	failure  error         // of the last attempt since base; nil if it succeeded or none ended
+	cause    *LostError
+	released bool
+	fence    Fence
+	fenceUse int
+	renewNow chan struct{}
+}
+
+func newLease(ctx context.Context, a *acquisition) *Lease {
+	l := &Lease{
+		m: a.m, me: a.me, ownsMe: a.ownsMe, keys: a.keys, ttl: a.ttl, heartbeat: a.req.Heartbeat,
+		records: a.records, fence: a.fence, waker: a.waker,
+		lost: make(chan struct{}), done: make(chan struct{}), renewNow: make(chan struct{}, 1),
+	}
+	if l.fence != nil {
+		l.fenceUse = 1
+	}
+	l.base = oldestStamp(a.records)
+	if l.ttl > 0 {
+		go l.beat(ctx)
+		go l.guard()
+	}
+	l.unwatch = context.AfterFunc(ctx, func() { _ = l.Release() })
+	return l
+}
+
+// oldestStamp is the stamp that runs out first: that of the key written first.
+func oldestStamp(records []Record) time.Duration {
+	oldest := records[0].RenewedMono
+	for _, r := range records {
+		oldest = min(oldest, r.RenewedMono)
+	}
+	return time.Duration(oldest)
+}
+
+// Token returns the fencing token of the first key: its generation. A resource that can compare keeps the
+// highest token it has seen and refuses a smaller one.
+func (l *Lease) Token() int64 { return l.Records()[0].Generation }
+
+// Keys returns the keys that are held, in the order asked for, without those that another one covers.
+func (l *Lease) Keys() []Key { return l.keys }
+
+// Records returns the leases as they were last written, in the order of Keys.
+func (l *Lease) Records() []Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Record(nil), l.records...)
+}
+
+// Holder returns this process as the records name it.
+func (l *Lease) Holder() Holder { return l.me.Holder() }
+
+// Lost is closed when the lease is lost: taken over, or not renewed for three quarters of its TTL, so that
+// work stops before anybody else may start. Err then says why.
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// Err returns nil while the lease is held or after it was released, and a *LostError after its loss.
+func (l *Lease) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		return nil
+	}
+	return l.cause
+}
+
+// Expires returns when the TTL ends, on CLOCK_MONOTONIC, counted from the stamp of the last renewal that
+// is known to be applied: after it somebody else may enter.
+func (l *Lease) Expires() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.base + l.ttl
+}
+
+// Renew renews now. It fails with a *LostError if the lease is not current any more, which ends it, and
+// with a *RepositoryError if the ledger cannot be written, which ends it only once the TTL runs out.
+func (l *Lease) Renew(ctx context.Context) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.attempt = l.m.mono()
+	l.mu.Unlock()
+	var fresh []Record
+	err := l.m.ledger.Update(ctx, l.keys, func(tx Tx) (err error) {
+		fresh, err = l.renewIn(tx)
+		return err
+	})
+	l.settle(fresh, err)
+	var gone *LostError
+	if errors.As(err, &gone) {
+		l.lose(gone)
+	}
+	return err
+}
+
+// renewIn writes every record anew. Only when all were written do their stamps count.
+func (l *Lease) renewIn(tx Tx) ([]Record, error) {
+	fresh := make([]Record, 0, len(l.keys))
+	for _, old := range l.Records() {
+		st, err := tx.Load(old.Key)
+		if err != nil {
+			return nil, err
+		}
+		cur, err := CheckToken(old.Key, st, old.Generation, l.me.Holder().ID)
+		if err != nil {
+			l.bequeath(tx, old, st)
+			return nil, err
+		}
+		rec := Renewed(cur, tx.Now())
+		if err := tx.Put(rec, false); err != nil {
+			return nil, err
+		}
+		fresh = append(fresh, rec)
+	}
+	return fresh, nil
+}
+
+// bequeath leaves a tombstone of a lease whose files are gone, so that its generation is not given out again.
+func (l *Lease) bequeath(tx Tx, old Record, st State) {
+	if st.Generation() < old.Generation {
+		_ = tx.Bury(old, Buried(old, st.Tomb, ReasonBroken, tx.Now()))
+		tx.Log(Event{Event: EventLost, Key: old.Key, Generation: old.Generation, Reason: "the record was gone"})
+	}
+}
+
+// settle takes over what a renewal brought. The base moves only here, to the very stamp that was written.
+func (l *Lease) settle(fresh []Record, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.attempt, l.failure = 0, err
+	if err == nil {
+		l.records = fresh
+		l.base = max(l.base, oldestStamp(fresh))
+	}
+}
+
+// beat renews every heartbeat after the last success, and sooner after a failure.
+func (l *Lease) beat(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for {
+		l.mu.Lock()
+		pause := l.base + l.heartbeat - l.m.mono()
+		if l.failure != nil {
+			pause = max(l.heartbeat/8, time.Millisecond)
+		}
+		l.mu.Unlock()
+		timer, stop := l.m.ledger.Clock().After(pause)
+		select {
+		case <-l.done:
+		case <-l.lost:
+		case <-l.renewNow:
+		case <-timer:
+		}
+		stop()
+		select {
+		case <-l.done:
+			return
+		case <-l.lost:
+			return
+		default:
+			_ = l.Renew(ctx) // the guard judges what failures mean
+		}
+	}
+}
+
+// guard watches the time beside the ledger's work, never behind it. At three quarters of the TTL since the
+// last renewal the lease is lost, unless this process was not running meanwhile (suspended, stopped): then
+// one bounded attempt to renew comes first.
+func (l *Lease) guard() {
+	for {
+		l.mu.Lock()
+		due := l.base + l.ttl*3/4
+		l.mu.Unlock()
+		if !l.until(due) {
+			return
+		}
+		l.mu.Lock()
+		now := l.m.mono()
+		moved := l.base+l.ttl*3/4 > now
+		trouble := l.failure
+		tried := trouble != nil || l.attempt != 0 && now-l.attempt > l.ttl/16
+		base := l.base
+		l.mu.Unlock()
+		if moved {
+			continue
+		}
+		if !tried && l.lastChance(base) {
+			continue
+		}
+		l.mu.Lock()
+		first := l.records[0]
+		l.mu.Unlock()
+		l.lose(&LostError{Key: first.Key, Generation: first.Generation, Reason: ReasonCannotRenew, Err: trouble})
+		return
+	}
+}
+
+// ReasonCannotRenew is the reason of a loss because renewals failed or took too long. The other kind of
+// loss says who took over.
+const ReasonCannotRenew = "cannot renew"
+
+// until waits for the moment due; it is false if the lease ended before.
+func (l *Lease) until(due time.Duration) bool {
+	timer, stop := l.m.ledger.Clock().After(due - l.m.mono())
+	defer stop()
+	select {
+	case <-l.done:
+		return false
+	case <-l.lost:
+		return false
+	case <-timer:
+		return true
+	}
+}
+
+// lastChance gives the heartbeat a bounded time to renew after a pause of the whole process, and reports
+// whether it did.
+func (l *Lease) lastChance(base time.Duration) bool {
+	select {
+	case l.renewNow <- struct{}{}:
+	default:
+	}
+	step := max(l.ttl/128, time.Millisecond)
+	for range 16 {
+		if !l.until(l.m.mono() + step) {
+			return true // ended meanwhile: the loop sees it
+		}
+		l.mu.Lock()
+		moved, failed := l.base > base, l.failure != nil
+		l.mu.Unlock()
+		if moved {
+			return true
+		}
+		if failed {
+			return false
+		}
+	}
+	return false
+}
+
+func (l *Lease) lose(cause *LostError) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause != nil || l.released {
+		return
+	}
+	l.cause = cause
+	close(l.lost)
+}
+
+// Release gives the lease up and leaves tombstones. It fails with a *LostError if the lease was lost
+// before; whatever it returns, this process holds nothing afterwards and another Release does nothing.
+func (l *Lease) Release() error {
+	l.mu.Lock()
+	if l.released {
+		l.mu.Unlock()
+		return nil
+	}
+	l.released = true
+	close(l.done)
+	fence := l.fence
+	l.fence = nil
+	l.mu.Unlock()
+	if l.unwatch != nil {
+		l.unwatch()
+	}
+	if fence != nil {
+		_ = fence.Close()
+	}
+	if l.waker != nil {
+		go l.waker.Close() // takes 10 ms where it closes an inotify instance
+	}
+	err := l.m.ledger.Update(context.Background(), l.keys, func(tx Tx) error {
+		var first error
+		for _, rec := range l.Records() {
+			if err := releaseIn(tx, rec.Key, rec.Generation, l.me.Holder().ID); err != nil && first == nil {
+				first = err
+			}
+		}
+		return first
+	})
+	if l.ownsMe {
+		if cerr := l.me.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("release %s: %w", l.keys[0], cerr)
+		}
+	}
+	return err
+}
+
+// releaseIn gives up one key whose token must be current.
+func releaseIn(tx Tx, key Key, token int64, holderID string) error {
+	st, err := tx.Load(key)
+	if err != nil {
+		return err
+	}
+	rec, err := CheckToken(key, st, token, holderID)
+	if err != nil {
+		return err
+	}
+	t := Buried(rec, st.Tomb, ReasonReleased, tx.Now())
+	if err := tx.Bury(rec, t); err != nil {
+		return err
+	}
+	tx.Log(Event{Event: EventReleased, Key: key, Generation: rec.Generation, Revision: t.Revision})
+	return nil
+}
+
+func (m *Manager) mono() time.Duration { return time.Duration(m.now().Mono) }

@@ -1,0 +1,180 @@
+package fslease
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// surveyQueue looks for living waiters that go first. They are the entries of overlapping keys with a
+// lower number than the caller's, or all of them if it is not queued. The dead are skipped, and so are
+// those who left their turn unused for TurnPatience (stopped ones) until they wake. A caller that runs
+// under a lease passes the queue, never a lease: those ahead may wait for that very lease.
+func (a *acquisition) surveyQueue(r Reader, f *finding) error {
+	if len(a.under) > 0 {
+		if f.held != nil && !f.refused {
+			return a.refuseCircle(r, f)
+		}
+		return nil
+	}
+	places, err := a.placesAhead(r)
+	if err != nil {
+		return err
+	}
+	if f.held != nil && a.queued != nil {
+		f.held.Place = len(places) + 1
+	}
+	last, err := a.firstLiving(r, slices.Backward(places))
+	if err != nil || last == nil {
+		return err
+	}
+	f.interest = Interest{Ahead: last}
+	f.recheck = 0
+	if f.held != nil {
+		return nil
+	}
+	f.held = &HeldError{Key: a.keys[0], Waiter: last}
+	if a.queued != nil {
+		f.held.Place = len(places) + 1
+	}
+	first, err := a.firstLiving(r, slices.All(places))
+	if err != nil || first == nil {
+		return err
+	}
+	return a.watchTurn(r, f, *first)
+}
+
+// placesAhead returns the places of overlapping keys with a lower number than the caller's; if it is not
+// queued, all of them.
+func (a *acquisition) placesAhead(r Reader) ([]Place, error) {
+	places, err := r.Places(a.keys...)
+	if err != nil || a.queued == nil {
+		return places, err
+	}
+	own := slices.IndexFunc(places, func(p Place) bool { return p.Number >= a.queued.Number })
+	if own < 0 {
+		return places, nil
+	}
+	if w, err := r.Waiter(Place{Key: a.queued.Keys[0], Number: a.queued.Number}); err != nil {
+		return nil, err
+	} else if w != nil && w.Turn != nil {
+		_ = a.m.ledger.ClearTurn(*w) // awake again
+	}
+	return places[:own], nil
+}
+
+// firstLiving returns the first of places whose waiter lives and was not passed over. The dead it meets
+// are taken out of the queue.
+func (a *acquisition) firstLiving(r Reader, places iter.Seq2[int, Place]) (*Waiter, error) {
+	for _, p := range places {
+		w, err := r.Waiter(p)
+		switch {
+		case err != nil:
+			return nil, err
+		case w == nil:
+		case a.m.ledger.Probe(w.Holder).Life == Dead:
+			_ = a.m.ledger.Leave(*w)
+		case w.passedOver(a.m.now()):
+		default:
+			return w, nil
+		}
+	}
+	return nil, nil
+}
+
+func (w Waiter) passedOver(now Instant) bool {
+	t := w.Turn
+	return t != nil && t.BootID == now.BootID && t.TimeNS == now.TimeNS && now.Mono-t.Mono >= int64(TurnPatience)
+}
+
+// watchTurn notes since when the first waiter could go but does not, so that anybody can pass it over
+// once it has slept for long enough.
+func (a *acquisition) watchTurn(r Reader, f *finding, first Waiter) error {
+	its := &acquisition{m: a.m, keys: first.Keys, seen: a.seen}
+	leases, err := its.surveyLeases(r)
+	if err != nil || leases.held != nil {
+		return err
+	}
+	now := a.m.now()
+	since := now
+	if first.Turn != nil {
+		since = *first.Turn
+	} else if err := a.m.ledger.MarkTurn(first, now); err != nil {
+		return err
+	}
+	f.soon(max(TurnPatience-time.Duration(now.Mono-since.Mono), time.Millisecond))
+	return nil
+}
+
+// refuseCircle refuses to wait for somebody who waits, in the end, for a lease that the caller runs under.
+// Of those in the circle the latest is refused: the one that closed it.
+func (a *acquisition) refuseCircle(r Reader, f *finding) error {
+	waiters, err := Waiters(r)
+	if err != nil {
+		return err
+	}
+	todo := identities(f.interest.Holders)
+	seen := map[string]bool{}
+	for len(todo) > 0 {
+		holder := todo[0]
+		todo = todo[1:]
+		for _, w := range waiters {
+			if seen[w.Holder.ID] || !slices.Contains(w.Holds, holder) || a.m.ledger.Probe(w.Holder).Life == Dead {
+				continue
+			}
+			seen[w.Holder.ID] = true
+			its := &acquisition{m: a.m, keys: w.Keys, seen: a.seen}
+			leases, err := its.surveyLeases(r)
+			if err != nil {
+				return err
+			}
+			blockers := identities(leases.interest.Holders)
+			if slices.ContainsFunc(blockers, func(id string) bool { return slices.Contains(a.under, id) }) && a.cameAfter(w) {
+				f.held.Reason = w.Holder.Describe() + " holds it and waits for a lease that this command runs under, so both would wait for ever"
+				f.refused = true
+				return nil
+			}
+			todo = append(todo, blockers...)
+		}
+	}
+	return nil
+}
+
+// cameAfter reports whether the caller entered the queue after w.
+func (a *acquisition) cameAfter(w Waiter) bool {
+	if a.queued == nil {
+		return true
+	}
+	if !a.queued.Since.Equal(w.Since) {
+		return a.queued.Since.After(w.Since)
+	}
+	return a.queued.Holder.ID > w.Holder.ID
+}
+
+func identities(holders []Holder) []string {
+	ids := make([]string, len(holders))
+	for i, h := range holders {
+		ids[i] = h.identity()
+	}
+	return ids
+}
+
+// Waiters returns who waits for something that overlaps one of keys (no keys: for anything), the lowest
+// number first, each once. A dead one may be among them.
+func Waiters(r Reader, keys ...Key) ([]Waiter, error) {
+	places, err := r.Places(keys...)
+	if err != nil {
+		return nil, err
+	}
+	var waiters []Waiter
+	for _, p := range places {
+		w, err := r.Waiter(p)
+		if err != nil {
+			return nil, err
+		}
+		if w != nil && !slices.ContainsFunc(waiters, func(o Waiter) bool { return o.Holder.ID == w.Holder.ID }) {
+			waiters = append(waiters, *w)
+		}
+	}
+	return waiters, nil
+}
