@@ -111,10 +111,11 @@ func (o *object) when(name string) time.Time {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
+	t = t.UTC()
+	if err != nil || t.Year() < 0 || t.Year() > 9999 { // a zone can move it to a year that cannot be written
 		o.fail(name, "is %.40q, not a time as in RFC 3339", s)
 	}
-	return t.UTC()
+	return t
 }
 
 func (o *object) milliseconds(name string) time.Duration {
@@ -255,12 +256,21 @@ func (b *builder) list(name string, items [][]byte) {
 // end closes the object after the fields of newer versions.
 func (b *builder) end(extra map[string]json.RawMessage) []byte {
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
-		b.raw(name, extra[name])
+		b.raw(name, compact(extra[name]))
 	}
 	if len(b.buf) == 0 {
 		b.buf = append(b.buf, '{')
 	}
 	return append(b.buf, '}')
+}
+
+// compact takes the white space of the file it came from out of one JSON value.
+func compact(data []byte) []byte {
+	var out bytes.Buffer
+	if err := json.Compact(&out, data); err != nil {
+		panic(err) // extra is what was read
+	}
+	return out.Bytes()
 }
 
 // appendString appends s as a JSON string; <, > and & stay readable, bytes that are not UTF-8 become U+FFFD.

@@ -142,9 +142,9 @@ func CommandWords(argv []string) []string {
 			arg = strings.ToValidUTF8(arg[:room], "")
 			return append(words, arg)
 		}
-		room -= len(arg)
+		room -= len(arg) + 1 // the end of an argument counts, or empty ones would have no end
 		words = append(words, arg)
-		if room == 0 {
+		if room <= 0 {
 			break
 		}
 	}
