@@ -257,3 +257,88 @@ func keyStrings(keys []Key) []string {
 	}
 	return out
 }
+
+// A CommandNote is a command that runs under leases: holders/<id>.command.json while its holder lives,
+// orphans/<id>.json once that was buried.
+type CommandNote struct {
+	Keys       []Key
+	Generation int64
+	Process    Holder // id is the holder's, evidence pid
+}
+
+// Overlaps reports whether one of the note's keys overlaps one of keys.
+func (c CommandNote) Overlaps(keys []Key) bool {
+	for _, k := range c.Keys {
+		if k.OverlapsAny(keys) {
+			return true
+		}
+	}
+	return false
+}
+
+// MarshalJSON gives c as one compact JSON object.
+func (c CommandNote) MarshalJSON() ([]byte, error) {
+	var b builder
+	b.number("schema", Schema)
+	b.texts("keys", keyStrings(c.Keys))
+	b.number("generation", c.Generation)
+	b.raw("process", c.Process.json())
+	return b.end(nil), nil
+}
+
+// UnmarshalJSON reads a note.
+func (c *CommandNote) UnmarshalJSON(data []byte) error {
+	o := parseObject(data)
+	o.schema()
+	names := o.texts("keys")
+	got := CommandNote{Generation: o.number("generation", 1, MaxNumber)}
+	p := o.child("process")
+	got.Process = readHolder(p)
+	o.adopt(p)
+	if o.err != nil {
+		return o.err
+	}
+	keys, err := ParseKeys(names...)
+	if err != nil {
+		return fmt.Errorf("field \"keys\": %w", err)
+	}
+	got.Keys = keys
+	*c = got
+	return nil
+}
+
+// MarshalJSON gives e as one compact JSON object: a line of the journal.
+func (e Event) MarshalJSON() ([]byte, error) {
+	var b builder
+	b.when("at", e.At)
+	b.text("event", e.Event)
+	if e.Ticket != "" {
+		b.text("ticket", e.Ticket)
+	} else {
+		b.text("key", string(e.Key))
+	}
+	b.count("generation", e.Generation)
+	b.count("revision", e.Revision)
+	var by builder
+	by.text("user", e.By.User)
+	by.number("pid", e.By.PID)
+	by.text("host", e.By.Host)
+	b.raw("by", by.end(nil))
+	b.some("reason", e.Reason)
+	return b.end(nil), nil
+}
+
+// UnmarshalJSON reads a line of the journal.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	o := parseObject(data)
+	got := Event{At: o.when("at"), Event: o.text("event"), Key: Key(o.text("key")), Ticket: o.text("ticket"),
+		Generation: o.count("generation", MaxNumber), Revision: o.count("revision", MaxNumber), Reason: o.text("reason")}
+	by := o.child("by")
+	got.By = Actor{User: by.text("user"), PID: by.count("pid", MaxNumber), Host: by.text("host")}
+	o.adopt(by)
+	if o.err != nil {
+		return o.err
+	}
+	*e = got
+	return nil
+}

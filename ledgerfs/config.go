@@ -1,0 +1,165 @@
+package ledgerfs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"fslease/fslease"
+)
+
+// generationStep is how far the ceiling moves: so many generations cost one write of ledger.json.
+const generationStep = 1000
+
+// Settings of a ledger, in the object "settings" of ledger.json.
+type Settings struct {
+	AllowNetwork  bool   `json:"allow_network,omitempty"`
+	RecordCommand string `json:"record_command,omitempty"` // full (default), name, none
+}
+
+// config is ledger.json.
+type config struct {
+	Schema   int64    `json:"schema"`
+	ID       string   `json:"id"`
+	Ceiling  int64    `json:"ceiling"` // no generation above it was ever handed out
+	Floor    int64    `json:"floor"`   // every generation handed out from now on is above it
+	Settings Settings `json:"settings"`
+}
+
+func parseConfig(data []byte) (config, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return config{}, err
+	}
+	// A setting may stand beside the rest as well.
+	settings := map[string]json.RawMessage{}
+	if raw, ok := fields["settings"]; ok {
+		if err := json.Unmarshal(raw, &settings); err != nil {
+			return config{}, fmt.Errorf("settings: %w", err)
+		}
+	}
+	for name, raw := range fields {
+		switch name {
+		case "schema", "id", "ceiling", "floor", "settings":
+		default:
+			settings[name] = raw
+		}
+	}
+	var c config
+	for name, at := range map[string]any{"schema": &c.Schema, "id": &c.ID, "ceiling": &c.Ceiling, "floor": &c.Floor} {
+		if fields[name] == nil {
+			return config{}, fmt.Errorf("field %q is missing", name)
+		}
+		if err := json.Unmarshal(fields[name], at); err != nil {
+			return config{}, fmt.Errorf("field %q: %w", name, err)
+		}
+	}
+	if c.Schema > fslease.Schema {
+		return config{}, fslease.ErrNewerSchema
+	}
+	for name, raw := range settings {
+		var err error
+		switch name {
+		case "allow_network":
+			err = json.Unmarshal(raw, &c.Settings.AllowNetwork)
+		case "record_command":
+			err = json.Unmarshal(raw, &c.Settings.RecordCommand)
+		default:
+			return config{}, fmt.Errorf("unknown setting %q", name)
+		}
+		if err != nil {
+			return config{}, fmt.Errorf("setting %q: %w", name, err)
+		}
+	}
+	switch c.Settings.RecordCommand {
+	case "", "full", "name", "none":
+	default:
+		return config{}, fmt.Errorf("setting \"record_command\" is %q, not full, name or none", c.Settings.RecordCommand)
+	}
+	if c.Schema < 1 || c.Floor < 0 || c.Ceiling < c.Floor || c.Ceiling > fslease.MaxNumber {
+		return config{}, fmt.Errorf("schema %d, floor %d and ceiling %d do not fit together", c.Schema, c.Floor, c.Ceiling)
+	}
+	return c, nil
+}
+
+func (c config) encode() []byte {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // plain fields
+	}
+	return fslease.Indent(data)
+}
+
+// readConfig reads ledger.json. It fails with fs.ErrNotExist if the directory is not a ledger yet.
+func (l *Ledger) readConfig() (config, error) {
+	data, err := l.fsys.ReadFile(configFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := l.refuseForeign(); err != nil {
+			return config{}, err
+		}
+		return config{}, err
+	}
+	if err != nil {
+		return config{}, l.fail(configFile, err)
+	}
+	c, err := parseConfig(data)
+	if err != nil {
+		e := l.damaged(configFile, "", err).(*fslease.RepositoryError)
+		if strings.Contains(err.Error(), "setting") {
+			e.What, e.Hint = "cannot use "+e.Path, "correct the setting in that file; known are allow_network and record_command"
+		}
+		return config{}, e
+	}
+	return c, nil
+}
+
+// refuseForeign fails unless the directory holds nothing but what an unfinished init may have left.
+func (l *Ledger) refuseForeign() error {
+	names, err := l.fsys.List(".")
+	if err != nil {
+		return l.fail("", err)
+	}
+	for _, n := range names {
+		if n == readmeFile || n == configLock || strings.HasPrefix(n, ".") && strings.HasSuffix(n, ".tmp") {
+			continue
+		}
+		e := &fslease.RepositoryError{Fault: fslease.FaultLedger, Path: l.path, What: l.path + " is not a ledger: it has no " + configFile + " but contains " + strings.TrimSuffix(n, "/")}
+		e.Hint = "name an empty or missing directory, or make a ledger elsewhere with lease init"
+		if n == leasesDir+"/" || n == tombstonesDir+"/" || n == locksDir+"/" {
+			e.Hint = "if it was a ledger, its " + configFile + " is lost: lease doctor --repair makes one with a floor above every generation on record"
+		}
+		return e
+	}
+	return nil
+}
+
+// raiseCeiling makes a ceiling of at least g durable and returns the configuration with it. ledger.lock is
+// the innermost lock.
+func (l *Ledger) raiseCeiling(g int64) (config, error) {
+	return l.changeConfig(func(c *config) {
+		if g > c.Ceiling {
+			c.Ceiling = min(g+generationStep-1, fslease.MaxNumber)
+		}
+	})
+}
+
+// changeConfig changes ledger.json under its lock, durably.
+func (l *Ledger) changeConfig(change func(*config)) (config, error) {
+	lock, err := l.lockFile(configLock, true)
+	if err != nil {
+		return config{}, err
+	}
+	defer lock.unlock()
+	c, err := l.readConfig()
+	if err != nil {
+		return c, err
+	}
+	before := c
+	change(&c)
+	if c == before {
+		return c, nil
+	}
+	return c, l.write(configFile, c.encode(), durable)
+}

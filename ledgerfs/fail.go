@@ -1,0 +1,76 @@
+package ledgerfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"fslease/fslease"
+)
+
+// fail makes an error of the ledger out of what the system said about one of its files, with what to do.
+func (l *Ledger) fail(name string, err error) error {
+	var re *fslease.RepositoryError
+	if err == nil || errors.As(err, &re) {
+		return err
+	}
+	path := l.file(name)
+	var not errNotRegular
+	if errors.As(err, &not) {
+		return &fslease.RepositoryError{Fault: fslease.FaultDamaged, Path: path, What: not.Error(),
+			Hint: "look what put it there and remove it: nothing in a ledger is ever followed"}
+	}
+	var pe *fs.PathError
+	op := "use"
+	if errors.As(err, &pe) {
+		op, err = pe.Op, pe.Err
+	}
+	e := &fslease.RepositoryError{Fault: fslease.FaultLedger, Path: path, What: "cannot " + op + " " + path, Err: err}
+	switch {
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		e.Hint = "you are " + userName(os.Geteuid())
+		if o := owner(l.path); o != "" {
+			e.Hint = "the ledger belongs to " + o + ", " + e.Hint
+		}
+		e.Hint += "; work as its owner, or make a shared ledger for a group (lease init --shared)"
+	case noSpace(err):
+		e.Hint = "the disk is full; nothing was changed: free some space, or release what is not needed (release works on a full disk)"
+	case errors.Is(err, unix.EROFS):
+		e.Hint = "the file system is mounted read-only; reading commands still work"
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		e.Fault = fslease.FaultDamaged
+		e.Hint = "a folder of the ledger is a symbolic link or a file; nothing in a ledger is ever followed"
+	}
+	return e
+}
+
+// damaged says that a record is not what it should be.
+func (l *Ledger) damaged(name string, key fslease.Key, err error) error {
+	fault, hint := fslease.FaultDamaged, "it counts as held; lease doctor --repair mends it"
+	if errors.Is(err, fslease.ErrNewerSchema) {
+		fault, hint = fslease.FaultNewer, "it counts as held and is left as it is; use the version of lease that wrote it"
+	}
+	return &fslease.RepositoryError{Fault: fault, Path: l.file(name), Key: key, What: l.file(name) + " is damaged", Err: err, Hint: hint}
+}
+
+func (l *Ledger) file(name string) string { return filepath.Join(l.path, filepath.FromSlash(name)) }
+
+// userName returns the name of a user, or the number if it has none. (It reads /etc/passwd only: the
+// system's own lookup would need cgo.)
+func userName(uid int) string {
+	data, err := os.ReadFile("/etc/passwd")
+	if err == nil {
+		want := strconv.Itoa(uid)
+		for line := range strings.Lines(string(data)) {
+			if f := strings.SplitN(line, ":", 4); len(f) == 4 && f[2] == want {
+				return f[0]
+			}
+		}
+	}
+	return "uid " + strconv.Itoa(uid)
+}

@@ -1,0 +1,233 @@
+package ledgerfs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"fslease/fslease"
+)
+
+// firstFenceFD is the lowest descriptor of a fence: a shell's own `exec 3>file` must not close it.
+const firstFenceFD = 100
+
+// Fence is the locks on the fence files of some keys and their ancestors.
+type Fence struct{ fds []int }
+
+// Descriptors returns the descriptors that keep the fence, for a command to inherit. They are 100 or
+// above, unless the limit is lower, and close-on-exec.
+func (f *Fence) Descriptors() []int { return f.fds }
+
+// Unlock frees the fence for every process that inherited it, and closes this one's part.
+func (f *Fence) Unlock() error {
+	var first error
+	for _, fd := range f.fds {
+		if err := unix.Flock(fd, unix.LOCK_UN); err != nil && first == nil {
+			first = err
+		}
+	}
+	return errors.Join(first, f.Close())
+}
+
+// Close closes this process's descriptors. Those that others inherited go on keeping the fence.
+func (f *Fence) Close() error {
+	var first error
+	for _, fd := range f.fds {
+		if err := unix.Close(fd); err != nil && first == nil {
+			first = err
+		}
+	}
+	f.fds = nil
+	return first
+}
+
+// TryFence takes the fences of keys exclusively and those of their ancestors shared: all or none, without
+// waiting. (The flock call itself is used: the command must inherit the very descriptors.)
+func (l *Ledger) TryFence(_ context.Context, keys []fslease.Key) (fslease.Fence, []fslease.Keeper, error) {
+	if err := l.ready(); err != nil {
+		return nil, nil, err
+	}
+	f := &Fence{}
+	for _, p := range fslease.LockPlan(keys) {
+		ok, err := l.addFence(f, fencePath(p.Key), p.Exclusive)
+		if err != nil {
+			_ = f.Close()
+			return nil, nil, err
+		}
+		if !ok {
+			_ = f.Unlock()
+			keepers, err := l.keepers(keys)
+			return nil, keepers, err
+		}
+	}
+	orphans, err := l.orphans(keys, true)
+	if err != nil || len(orphans) > 0 {
+		_ = f.Unlock()
+		return nil, orphans, err
+	}
+	return f, nil, nil
+}
+
+// addFence locks one fence file, which is made if it is missing.
+func (l *Ledger) addFence(f *Fence, name string, exclusive bool) (bool, error) {
+	flags, mode := unix.O_RDONLY, unix.LOCK_SH|unix.LOCK_NB
+	if exclusive {
+		mode = unix.LOCK_EX | unix.LOCK_NB
+	}
+	if !l.local() {
+		flags = unix.O_RDWR
+	}
+	for {
+		fd, st, err := l.dir.openRegular(name, flags)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = l.makeEmpty(name)
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return false, l.fail(name, err)
+		}
+		fd = raise(fd)
+		err = ignoreEINTR(func() error { return unix.Flock(fd, mode) })
+		if err != nil {
+			_ = unix.Close(fd)
+			if err == unix.EWOULDBLOCK {
+				return false, nil
+			}
+			return false, l.fail(name, &fs.PathError{Op: "lock", Path: name, Err: err})
+		}
+		now, err := l.dir.stat(name)
+		if err == nil && now.Ino == st.Ino && now.Dev == st.Dev {
+			f.fds = append(f.fds, fd)
+			return true, nil
+		}
+		_ = unix.Close(fd) // replaced meanwhile
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, l.fail(name, err)
+		}
+	}
+}
+
+// raise moves a descriptor to firstFenceFD or above, or where the limit is lower to the highest that is
+// free. If there is none it stays.
+func raise(fd int) int {
+	from := firstFenceFD
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && limit.Cur <= firstFenceFD {
+		from = int(limit.Cur) - 1
+	}
+	for ; from > fd; from-- {
+		high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, from)
+		if err == nil {
+			_ = unix.Close(fd)
+			return high
+		}
+	}
+	return fd
+}
+
+// Keepers returns who keeps the fence of key, without taking it.
+func (r *reader) Keepers(key fslease.Key) ([]fslease.Keeper, error) {
+	keepers, err := r.l.keepers([]fslease.Key{key})
+	if err != nil {
+		return nil, err
+	}
+	return keepers, nil
+}
+
+// keepers names the processes that have a lock on a fence file in the way of keys, and the orphans.
+func (l *Ledger) keepers(keys []fslease.Key) ([]fslease.Keeper, error) {
+	keepers, err := l.orphans(keys, false)
+	if err != nil {
+		return nil, err
+	}
+	pids, err := l.fencePids(keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, pid := range pids {
+		if !slices.ContainsFunc(keepers, func(k fslease.Keeper) bool { return k.PID == int64(pid) }) {
+			keepers = append(keepers, fslease.Keeper{PID: int64(pid), Name: commandName(pid)})
+		}
+	}
+	return keepers, nil
+}
+
+// fencePids looks through the descriptors of all processes that may be seen for locks on the fences that
+// overlap keys: those of the keys and of what is below them, and exclusive ones of their ancestors.
+func (l *Ledger) fencePids(keys []fslease.Key) ([]int, error) {
+	root := l.realPath()
+	inTheWay := func(link string) bool {
+		name, ok := strings.CutPrefix(link, root+"/"+locksDir+"/")
+		name, ok2 := strings.CutSuffix(name, ".fence")
+		return ok && ok2 && slices.ContainsFunc(keys, func(k fslease.Key) bool {
+			return fslease.Key(name).Overlaps(fslease.Key(encodeKey(k)))
+		})
+	}
+	dirs, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, nil // nothing can be seen
+	}
+	var pids []int
+	for _, d := range dirs {
+		pid, err := strconv.Atoi(d.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		fds, err := os.ReadDir("/proc/" + d.Name() + "/fd")
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			link, err := os.Readlink("/proc/" + d.Name() + "/fd/" + fd.Name())
+			if err == nil && inTheWay(link) && locks(d.Name(), fd.Name(), link, root, keys) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids, nil
+}
+
+// locks reports whether a descriptor holds a lock that is in the way: any on a key or below it, an
+// exclusive one on an ancestor.
+func locks(pid, fd, link, root string, keys []fslease.Key) bool {
+	data, err := os.ReadFile("/proc/" + pid + "/fdinfo/" + fd)
+	if err != nil {
+		return false
+	}
+	name := fslease.Key(strings.TrimSuffix(strings.TrimPrefix(link, root+"/"+locksDir+"/"), ".fence"))
+	below := slices.ContainsFunc(keys, func(k fslease.Key) bool { return fslease.Key(encodeKey(k)).Covers(name) })
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "lock:") && strings.Contains(line, "FLOCK") && (below || strings.Contains(line, "WRITE")) {
+			return true
+		}
+	}
+	return false
+}
+
+// realPath is the ledger's path as the kernel shows it in links.
+func (l *Ledger) realPath() string {
+	if p, err := os.Readlink(procFD(l.dir.root)); err == nil {
+		return p
+	}
+	p, _ := filepath.Abs(l.path)
+	return p
+}
+
+// commandName returns the name of what a process runs, for people.
+func commandName(pid int) string {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}

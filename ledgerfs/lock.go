@@ -1,0 +1,280 @@
+package ledgerfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+
+	"fslease/fslease"
+)
+
+// A lockedFile is a lock file that is locked and was still at its path after the locking.
+type lockedFile struct {
+	l    *Ledger
+	name string
+	lock *flock.Flock
+	dev  uint64
+	ino  uint64
+}
+
+func (f *lockedFile) unlock() { _ = f.lock.Unlock() }
+
+// errLockMoved says that a lock file was removed or replaced under us: the lock protects nothing any more.
+var errLockMoved = errors.New("lock file was replaced")
+
+// current fails with errLockMoved unless the file that is locked is still the one at the path.
+func (f *lockedFile) current() error {
+	st, err := f.l.dir.stat(f.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errLockMoved
+	}
+	if err != nil {
+		return f.l.fail(f.name, err)
+	}
+	if st.Dev != f.dev || st.Ino != f.ino {
+		return errLockMoved
+	}
+	return nil
+}
+
+// lockFile locks one file and makes it if it is missing. It is opened without creating it first: the
+// kernel's protection of sticky directories refuses O_CREAT on another's file. Every locking is a fresh
+// value: the library's second TryLock on one value succeeds without locking.
+func (l *Ledger) lockFile(name string, exclusive bool) (*lockedFile, error) {
+	return l.lock(name, exclusive, func() error { return l.makeEmpty(name) })
+}
+
+// lock locks the file name, and calls missing as long as there is none.
+func (l *Ledger) lock(name string, exclusive bool, missing func() error) (*lockedFile, error) {
+	deadline := time.Now().Add(l.opt.LockWait)
+	flags := os.O_RDONLY
+	if !l.local() {
+		flags = os.O_RDWR
+	}
+	for {
+		lock := flock.New(l.file(name), flock.SetFlag(flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY), flock.SetPermissions(0))
+		ok, err := try(lock, exclusive)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := missing(); errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			} else if err != nil {
+				return nil, l.fail(name, err)
+			}
+			continue
+		case err != nil:
+			if kind := l.dir.kind(name); kind != "" {
+				err = errNotRegular{kind}
+			}
+			return nil, l.fail(name, err)
+		case !ok:
+			if err := l.waitFor(lock, name, exclusive, deadline); err != nil {
+				return nil, err
+			}
+		}
+		f := &lockedFile{l: l, name: name, lock: lock}
+		info, err := lock.Stat()
+		if err == nil {
+			st := info.Sys().(*syscall.Stat_t)
+			f.dev, f.ino = st.Dev, st.Ino
+			if !info.Mode().IsRegular() {
+				err = errNotRegular{kindOf(st.Mode)}
+			} else if err = f.current(); err == nil {
+				return f, nil
+			}
+		}
+		f.unlock()
+		if !errors.Is(err, errLockMoved) {
+			return nil, l.fail(name, err)
+		}
+	}
+}
+
+func try(lock *flock.Flock, exclusive bool) (bool, error) {
+	if exclusive {
+		return lock.TryLock()
+	}
+	return lock.TryRLock()
+}
+
+// waitFor blocks in the kernel, which wakes in order and at once, until the deadline. The lock is then
+// left to a goroutine that drops it as soon as it gets it.
+func (l *Ledger) waitFor(lock *flock.Flock, name string, exclusive bool, deadline time.Time) error {
+	got := make(chan error, 1)
+	go func() {
+		if exclusive {
+			got <- lock.Lock()
+		} else {
+			got <- lock.RLock()
+		}
+	}()
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case err := <-got:
+		if err != nil {
+			return l.fail(name, err)
+		}
+		return nil
+	case <-timer.C:
+		go func() {
+			if <-got == nil {
+				_ = lock.Unlock()
+			}
+		}()
+		return l.busy(name)
+	}
+}
+
+// busy names who has the lock: most likely a process that was stopped while it held it.
+func (l *Ledger) busy(name string) error {
+	who := ""
+	if pids := l.lockOwners(name); len(pids) > 0 {
+		who = " by pid " + strings.Trim(fmt.Sprint(pids), "[]")
+	}
+	return &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: l.file(name),
+		What: fmt.Sprintf("%s has been locked%s for more than %s", l.file(name), who, l.opt.LockWait),
+		Hint: "a process that was stopped (kill -STOP, ^Z) while it changed a record holds it: continue or end that process"}
+}
+
+// lockOwners returns the pids that /proc/locks names for a lock file.
+func (l *Ledger) lockOwners(name string) []int {
+	st, err := l.dir.stat(name)
+	if err != nil {
+		return nil
+	}
+	data, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return nil
+	}
+	// "1: FLOCK  ADVISORY  WRITE 4242 08:01:1234 0 EOF"; waiters have "->" in the second column.
+	inode := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	var pids []int
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if len(f) >= 6 && f[1] == "FLOCK" && f[5] == inode {
+			var pid int
+			if _, err := fmt.Sscan(f[4], &pid); err == nil && pid > 0 && !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// makeEmpty makes an empty file with the mode and owner of the ledger; that somebody else did is fine.
+func (l *Ledger) makeEmpty(name string) error {
+	fd, err := l.dir.open(name, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL, l.dir.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := l.mkdirAll(path.Dir(name), false); err != nil {
+			return err
+		}
+		fd, err = l.dir.open(name, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL, l.dir.file)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return l.dir.adopt(fd, l.dir.file)
+}
+
+// keyLocks are the locks of one critical section.
+type keyLocks struct {
+	files     []*lockedFile
+	exclusive []fslease.Key
+}
+
+// lockKeys takes the locks of keys and their ancestors in the order that cannot deadlock.
+func (l *Ledger) lockKeys(keys []fslease.Key) (*keyLocks, error) {
+	locks := &keyLocks{}
+	for _, p := range fslease.LockPlan(keys) {
+		f, err := l.lockFile(lockPath(p.Key), p.Exclusive)
+		if err != nil {
+			locks.unlock()
+			var re *fslease.RepositoryError
+			if errors.As(err, &re) {
+				re.Key = p.Key
+			}
+			return nil, err
+		}
+		locks.files = append(locks.files, f)
+		if p.Exclusive {
+			locks.exclusive = append(locks.exclusive, p.Key)
+		}
+	}
+	return locks, nil
+}
+
+func (k *keyLocks) unlock() {
+	for _, f := range slices.Backward(k.files) {
+		f.unlock()
+	}
+}
+
+// current fails with errLockMoved if one of the locks protects nothing any more.
+func (k *keyLocks) current() error {
+	for _, f := range k.files {
+		if err := f.current(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// covers reports whether the record of key may be changed freely: its own or an ancestor's lock is
+// exclusive.
+func (k *keyLocks) covers(key fslease.Key) bool {
+	return slices.ContainsFunc(k.exclusive, func(e fslease.Key) bool { return e.Covers(key) })
+}
+
+// Update runs fn under the locks of keys.
+func (l *Ledger) Update(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	if err := l.ready(); err != nil {
+		return err
+	}
+	for {
+		locks, err := l.lockKeys(keys)
+		if err != nil {
+			return err
+		}
+		err = fn(&tx{reader: reader{l: l}, locks: locks})
+		locks.unlock()
+		if !errors.Is(err, errLockMoved) {
+			return err
+		}
+		if err := l.checkRoot(); err != nil {
+			return err
+		}
+	}
+}
+
+// Save writes rec if the revision on record is still expected.
+func (l *Ledger) Save(ctx context.Context, rec fslease.Record, expected int64) error {
+	return l.Update(ctx, []fslease.Key{rec.Key}, func(tx fslease.Tx) error {
+		st, err := tx.Load(rec.Key)
+		if err != nil {
+			return err
+		}
+		var revision int64
+		if cur := st.Current(); cur != nil {
+			revision = cur.Revision
+		}
+		if revision != expected || rec.Revision <= st.Revision() {
+			return &fslease.RevisionConflictError{Key: rec.Key, Expected: expected, Revision: revision}
+		}
+		return tx.Put(rec, st.Generation() != rec.Generation)
+	})
+}

@@ -1,0 +1,104 @@
+package ledgerfs
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"fslease/fslease"
+)
+
+// NoteCommand notes the command that runs under this presence's leases, right after its start. A successor
+// waits for that process even if it gave up the fence that it inherited.
+func (p *Presence) NoteCommand(records []fslease.Record, command fslease.Holder) error {
+	c := commandNote{Generation: records[0].Generation, Process: command}
+	c.Process.Kind, c.Process.ID, c.Process.Evidence = fslease.KindProcess, p.holder.ID, fslease.EvidencePid
+	for _, r := range records {
+		c.Keys = append(c.Keys, r.Key)
+	}
+	data, err := c.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	p.noted = true
+	return p.l.fail(commandPath(p.holder.ID), p.l.link(commandPath(p.holder.ID), fslease.Indent(data), nil))
+}
+
+// commandNote is holders/<id>.command.json, and orphans/<id>.json once its holder was buried.
+type commandNote = fslease.CommandNote
+
+// readNote reads a note; nil if there is none.
+func (l *Ledger) readNote(name string) (*commandNote, error) {
+	var c commandNote
+	ok, err := (&reader{l: l}).load(name, "", &c)
+	if !ok {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// noteOrphan keeps the note of a holder's command that may still run, so that the wait for it outlives the
+// holder's files.
+func (l *Ledger) noteOrphan(h fslease.Holder) error {
+	if h.Evidence != fslease.EvidenceLock || !fslease.ValidHolderID(h.ID) {
+		return nil
+	}
+	note, err := l.readNote(commandPath(h.ID))
+	if err != nil || note == nil || l.gone(note.Process) {
+		return err
+	}
+	data, err := note.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	err = l.link(orphanPath(h.ID), fslease.Indent(data), nil)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return l.fail(orphanPath(h.ID), err)
+}
+
+// gone reports whether a command has ended for certain: proven dead, or of another boot. If it cannot be
+// told (another namespace), only the fence counts, so that too is "gone" as far as waiting goes.
+func (l *Ledger) gone(command fslease.Holder) bool {
+	return l.opt.Processes.Judge(command, l.local()).Life != fslease.Alive
+}
+
+// orphans returns the commands that outlived their wrapper and run under a key that overlaps one of keys.
+// With clear, the notes of those that are proven gone are removed.
+func (l *Ledger) orphans(keys []fslease.Key, clear bool) ([]fslease.Keeper, error) {
+	names, err := l.fsys.List(orphansDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, l.fail(orphansDir, err)
+	}
+	var keepers []fslease.Keeper
+	for _, n := range names {
+		id, ok := strings.CutSuffix(n, ".json")
+		if !ok || !fslease.ValidHolderID(id) {
+			continue
+		}
+		note, err := l.readNote(orphansDir + "/" + n)
+		if err != nil {
+			return nil, err
+		}
+		if note == nil || !note.Overlaps(keys) {
+			continue
+		}
+		v := l.opt.Processes.Judge(note.Process, l.local())
+		switch v.Life {
+		case fslease.Alive:
+			p := note.Process
+			keepers = append(keepers, fslease.Keeper{PID: p.PID, Name: commandName(int(p.PID)), Orphan: true, Process: &p})
+		case fslease.Dead:
+			if clear {
+				if err := l.fsys.Remove(orphansDir + "/" + n); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return nil, l.fail(orphansDir+"/"+n, err)
+				}
+			}
+		}
+	}
+	return keepers, nil
+}

@@ -1,0 +1,112 @@
+package ledgerfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"fslease/fslease"
+)
+
+// Ticket reads one ticket.
+func (r *reader) Ticket(id string) (*fslease.Ticket, error) {
+	name := ticketPath(id)
+	var t fslease.Ticket
+	ok, err := r.load(name, fslease.TicketKey(id), &t)
+	if !ok {
+		return nil, err
+	}
+	if t.ID != id {
+		return nil, r.l.damaged(name, fslease.TicketKey(id), fmt.Errorf("it is the ticket %q", t.ID))
+	}
+	return &t, nil
+}
+
+// Session reads one session of a ticket.
+func (r *reader) Session(id string, gen int64) (*fslease.Session, error) {
+	name := sessionPath(id, gen)
+	var s fslease.Session
+	ok, err := r.load(name, fslease.TicketKey(id), &s)
+	if !ok {
+		return nil, err
+	}
+	if s.Ticket != id || s.Generation != gen {
+		return nil, r.l.damaged(name, fslease.TicketKey(id), fmt.Errorf("it is session %d of ticket %q", s.Generation, s.Ticket))
+	}
+	return &s, nil
+}
+
+// Tickets calls visit with each ticket.
+func (r *reader) Tickets(visit func(string, *fslease.Ticket, error) error) error {
+	return r.walkFiles(ticketsDir, func(name string) error {
+		var t fslease.Ticket
+		id := string(decodePath(strings.TrimSuffix(strings.TrimPrefix(name, ticketsDir+"/"), ".json")))
+		ok, err := r.load(name, fslease.TicketKey(id), &t)
+		if err != nil {
+			return visit(id, nil, err)
+		}
+		if !ok {
+			return nil
+		}
+		if ticketPath(t.ID) != name {
+			return visit(id, nil, r.l.damaged(name, fslease.TicketKey(id), fmt.Errorf("it is the ticket %q", t.ID)))
+		}
+		return visit(t.ID, &t, nil)
+	})
+}
+
+// Active lists the tickets that may have an active session. The name of an overlong id is not the id:
+// those are looked up among the tickets.
+func (r *reader) Active() ([]string, error) {
+	names, err := r.l.fsys.List(activeDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.l.fail(activeDir, err)
+	}
+	var ids []string
+	for _, n := range names {
+		if strings.HasPrefix(n, ".") || strings.HasSuffix(n, "/") {
+			continue
+		}
+		id := string(decodePath(n))
+		if encodeSegment(id) != n {
+			var t fslease.Ticket
+			if ok, err := r.load(ticketsDir+"/"+n+".json", "", &t); err != nil || !ok {
+				continue
+			}
+			id = t.ID
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// PutTicket writes a ticket, durably.
+func (t *tx) PutTicket(ticket fslease.Ticket) error {
+	return t.save(ticketPath(ticket.ID), ticket, durable)
+}
+
+// PutSession writes a session, durably.
+func (t *tx) PutSession(s fslease.Session) error {
+	return t.save(sessionPath(s.Ticket, s.Generation), s, durable)
+}
+
+// SetActive makes or removes the file that says that a ticket may have an active session. The file is
+// durable: without it nobody would look at the session again.
+func (t *tx) SetActive(id string, active bool) error {
+	name := activePath(id)
+	if !active {
+		if err := t.l.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return t.l.fail(name, err)
+		}
+		return nil
+	}
+	err := t.l.link(name, nil, nil)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return t.l.fail(name, err)
+	}
+	return t.l.syncAfter(name)
+}

@@ -1,0 +1,171 @@
+package ledgerfs
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"fslease/fslease"
+)
+
+// tx reads and writes under the locks of some keys.
+type tx struct {
+	reader
+	locks *keyLocks
+	put   []fslease.Record // what was written in this transaction
+}
+
+func (t *tx) Now() fslease.Instant { return t.l.clock.Now() }
+
+// save writes one record of this transaction, as long as its locks still protect it.
+func (t *tx) save(name string, v json.Marshaler, c care) error {
+	data, err := v.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return t.l.writeChecked(name, fslease.Indent(data), c, t.locks.current)
+}
+
+func (t *tx) NextGeneration(key fslease.Key, s fslease.State) (int64, error) {
+	c, err := t.config()
+	if err != nil {
+		return 0, t.l.fail(configFile, err)
+	}
+	next := max(s.Generation(), c.Floor) + 1
+	if next <= c.Ceiling {
+		return next, nil
+	}
+	c, err = t.l.raiseCeiling(next)
+	if err != nil {
+		return 0, err
+	}
+	t.cfg = &c
+	return max(next, c.Floor+1), nil
+}
+
+func (t *tx) Put(rec fslease.Record, lasting bool) error {
+	c := synced
+	if lasting {
+		c = durable
+		// A release must work on a full disk: the folder of the tombstone is made while there is room.
+		if err := t.makeTombFolder(rec.Key); err != nil {
+			return err
+		}
+		var err error
+		if rec.Holder, err = t.recordable(rec.Holder); err != nil {
+			return err
+		}
+	}
+	if err := t.save(leasePath(rec.Key), rec, c); err != nil {
+		return err
+	}
+	t.put = append(t.put, rec)
+	return nil
+}
+
+func (t *tx) makeTombFolder(key fslease.Key) error {
+	dir := path.Dir(tombstonePath(key))
+	if _, err := t.l.dir.stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return t.l.fail(dir, t.l.mkdirAll(dir, true))
+	}
+	return nil
+}
+
+func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
+	unlock, err := t.alone(rec.Key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another one that passes by buried it just now
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	switch tomb.Reason {
+	case fslease.ReasonDead, fslease.ReasonExpired, fslease.ReasonBroken:
+		if err := t.l.noteOrphan(rec.Holder); err != nil {
+			return err
+		}
+	}
+	name := tombstonePath(rec.Key)
+	standing, err := t.tombstone(rec.Key)
+	if err != nil {
+		return err
+	}
+	if standing == nil || standing.Generation < tomb.Generation {
+		err := t.save(name, tomb, durable)
+		if noSpace(err) {
+			return t.buryInPlace(rec, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(t.put, func(p fslease.Record) bool { return p.Key == rec.Key && p.Generation > rec.Generation }) {
+		return nil // a higher generation has the file already
+	}
+	if err := t.l.fsys.Remove(leasePath(rec.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return t.l.fail(leasePath(rec.Key), err)
+	}
+	return nil
+}
+
+// buryInPlace is for a full disk: the lease file itself becomes the tombstone, which needs no room.
+func (t *tx) buryInPlace(rec fslease.Record, full error) error {
+	if err := t.locks.current(); err != nil {
+		return err
+	}
+	err := t.l.fsys.Rename(leasePath(rec.Key), tombstonePath(rec.Key))
+	if err != nil {
+		return full
+	}
+	if err := t.l.syncAfter(tombstonePath(rec.Key)); err != nil {
+		return err
+	}
+	return t.l.syncAfter(leasePath(rec.Key))
+}
+
+// alone makes this process the only one that changes what belongs to key. Under the key's exclusive lock
+// it is that already; those who share the lock of an ancestor take turns by a lock on its lease file.
+func (t *tx) alone(key fslease.Key) (unlock func(), err error) {
+	if t.locks.covers(key) {
+		return func() {}, nil
+	}
+	name := leasePath(key)
+	if _, err := t.l.dir.stat(name); err != nil {
+		return nil, err
+	}
+	f, err := t.l.lockExisting(name)
+	if err != nil {
+		return nil, err
+	}
+	return f.unlock, nil
+}
+
+func (t *tx) See(s fslease.Sighting) error {
+	unlock, err := t.alone(s.Key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the lease is gone: nothing to be seen
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	stored, err := t.Sighting(s.Key)
+	if err != nil {
+		return err
+	}
+	same := stored != nil && stored.Generation == s.Generation && stored.Revision == s.Revision && stored.BootID == s.BootID && stored.TimeNS == s.TimeNS
+	if same && stored.Mono <= s.Mono {
+		return nil
+	}
+	return t.save(sightingPath(s.Key), s, hint)
+}
+
+// lockExisting locks a file exclusively that nobody makes if it is missing.
+func (l *Ledger) lockExisting(name string) (*lockedFile, error) {
+	return l.lock(name, true, func() error { return &fs.PathError{Op: "lock", Path: name, Err: unix.ENOENT} })
+}
