@@ -1,0 +1,251 @@
+package githook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fslease/fslease"
+)
+
+// The test binary is the lease that the hooks find by PATH, too.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "lease" {
+		os.Exit(standIn(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// A fakeLedger is what the stand-in for lease reads from $FAKE_LEDGER.
+type fakeLedger struct {
+	Missing bool   // there is none
+	Broken  string // why it cannot be read
+	Held    []fakeReservation
+	Own     string // own ticket
+	Scope   []fslease.Key
+}
+
+type fakeReservation struct {
+	Key    fslease.Key
+	Ticket string
+	Holder string
+	Mine   bool
+	Broken string
+}
+
+func (f fakeLedger) Reservations(_ context.Context, prefix fslease.Key) ([]Reservation, error) {
+	switch {
+	case f.Missing:
+		return nil, ErrNoLedger
+	case f.Broken != "":
+		return nil, errors.New(f.Broken)
+	}
+	var all []Reservation
+	for _, h := range f.Held {
+		r := Reservation{Key: h.Key, Ticket: h.Ticket, Holder: h.Holder, Mine: h.Mine, Since: since}
+		if h.Ticket != "" {
+			r.Status = fslease.InProgress
+		}
+		if h.Broken != "" {
+			r.Err = errors.New(h.Broken)
+		}
+		if h.Key.Overlaps(prefix) {
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+func (f fakeLedger) OwnTicket(context.Context) (string, []fslease.Key, error) {
+	return f.Own, f.Scope, nil
+}
+
+var since = time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+
+// standIn is lease hook run NAME [--strict] ARG..., on a fake ledger. It writes what it saw to $FAKE_LOG.
+func standIn(args []string) int {
+	var ledger fakeLedger
+	text, err := os.ReadFile(os.Getenv("FAKE_LEDGER"))
+	if err == nil {
+		err = json.Unmarshal(text, &ledger)
+	}
+	if err != nil || len(args) < 3 || args[0] != "hook" || args[1] != "run" {
+		fmt.Fprintln(os.Stderr, "stand-in:", args, err)
+		return 125
+	}
+	result := Run(context.Background(), Request{Hook: args[2], Args: args[3:], Stdin: os.Stdin, Repo: At(".", os.Environ())}, ledger)
+	log := fmt.Sprintf("ran %s %s answer=%d bypassed=%v", args[2], strings.Join(args[3:], " "), result.Answer, result.Bypassed())
+	f, err := os.OpenFile(os.Getenv("FAKE_LOG"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 125
+	}
+	defer f.Close()
+	fmt.Fprintln(f, log)
+	if result.Bypassed() {
+		return 0 // and in the journal
+	}
+	for _, line := range result.Message() {
+		fmt.Fprintln(os.Stderr, "lease:", line)
+	}
+	if hint := result.Hint(); hint != "" {
+		fmt.Fprintln(os.Stderr, "lease: hint:", hint)
+	}
+	switch {
+	case !result.Refused():
+		return 0
+	case result.Answer == Refuse:
+		return 1
+	}
+	return 74
+}
+
+// A world is a directory with a git of its own: nothing of the machine's configuration counts in it.
+type world struct {
+	t      testing.TB
+	dir    string
+	env    []string
+	ledger fakeLedger
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: dir}
+	w.env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "GIT_") || strings.HasPrefix(v, "LEASE_") || strings.HasPrefix(v, "XDG_")
+	})
+	w.setenv("HOME", dir)
+	w.setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	w.setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "global"))
+	w.setenv("GIT_CONFIG_SYSTEM", filepath.Join(dir, "system"))
+	w.setenv("FAKE_LEDGER", filepath.Join(dir, "ledger"))
+	w.setenv("FAKE_LOG", filepath.Join(dir, "log"))
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		w.setenv("GIT_"+who+"_NAME", "Ann")
+		w.setenv("GIT_"+who+"_EMAIL", "ann@example.org")
+	}
+	w.write("system", "")
+	w.write("global", "[init]\ndefaultBranch = main\n[protocol \"file\"]\nallow = always\n[advice]\ndetachedHead = false\n[core]\neditor = true\n")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "bin", "lease")); err != nil {
+		t.Fatal(err)
+	}
+	w.hold()
+	return w
+}
+
+func (w *world) setenv(name, value string) { w.env = append(w.env, name+"="+value) }
+
+// write writes a file of the world.
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) read(name string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// hold makes held the whole content of the ledger.
+func (w *world) hold(held ...fakeReservation) {
+	w.t.Helper()
+	w.ledger.Held = held
+	w.saveLedger()
+}
+
+func (w *world) saveLedger() {
+	w.t.Helper()
+	text, err := json.Marshal(w.ledger)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("ledger", string(text))
+}
+
+// try runs a shell script in a directory of the world, and returns what it printed and its exit status.
+func (w *world) try(dir, script string) (string, int) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute) // only against hanging
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
+	cmd.Dir, cmd.Env = filepath.Join(w.dir, dir), w.env
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return string(out), exit.ExitCode()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(out), 0
+}
+
+// do runs a shell script that must succeed.
+func (w *world) do(dir, script string) string {
+	w.t.Helper()
+	out, code := w.try(dir, script)
+	if code != 0 {
+		w.t.Fatalf("%s\nexit status %d:\n%s", script, code, out)
+	}
+	return out
+}
+
+func (w *world) repo(dir string) Repo { return At(filepath.Join(w.dir, dir), w.env) }
+
+// install installs our hooks.
+func (w *world) install(dir string) Plan {
+	w.t.Helper()
+	plan, err := Install(w.t.Context(), w.repo(dir))
+	if err == nil {
+		err = plan.Do()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan
+}
+
+// base makes the repository r with api/handler.go and docs/guide.md in a first commit, and hooks in place.
+func (w *world) base() {
+	w.t.Helper()
+	w.do(".", `git init -q r; cd r
+		mkdir api docs; seq 20 >api/handler.go; seq 20 >docs/guide.md
+		git add .; git commit -q -m base`)
+	w.install("r")
+}
+
+// others is a reservation by somebody else's ticket.
+func others(keys ...fslease.Key) []fakeReservation {
+	var held []fakeReservation
+	for _, k := range keys {
+		held = append(held, fakeReservation{Key: k, Ticket: "42"})
+	}
+	return held
+}
