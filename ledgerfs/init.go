@@ -18,6 +18,11 @@ import (
 func Init(path string, shared bool) (created bool, err error) {
 	l := &Ledger{path: path}
 	mode := os.FileMode(0o700)
+	if fallback, err := stateDir(); err == nil && path == fallback {
+		if err := os.MkdirAll(filepath.Dir(path), mode); err != nil {
+			return false, l.failMake(err)
+		}
+	}
 	if err := os.Mkdir(path, mode); err == nil {
 		if shared {
 			mode = os.ModeSetgid | 0o770

@@ -105,10 +105,19 @@ func (l *Ledger) In(prefix ...string) *Ledger {
 	return &c
 }
 
-// As starts commands as user and group uid, and lets that user reach the test's directory.
+// Open lets other users reach the test's directory, and write in the work directory.
+func (l *Ledger) Open() {
+	l.t.Helper()
+	for dir, mode := range map[string]os.FileMode{filepath.Dir(filepath.Dir(l.Dir)): 0o755, l.Work: 0o777} {
+		if err := os.Chmod(dir, mode); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// As starts commands as user and group uid. See Open.
 func (l *Ledger) As(uid uint32) *Ledger {
 	needs(l.t, "root")
-	os.Chmod(filepath.Dir(filepath.Dir(l.Dir)), 0o755)
 	c := *l
 	c.uid = uid
 	return &c
@@ -255,6 +264,12 @@ func (l *Ledger) until(what string, ok func() bool) {
 func (l *Ledger) File(name string) string {
 	b, _ := os.ReadFile(filepath.Join(l.Work, name))
 	return strings.TrimSpace(string(b))
+}
+
+// lines counts the lines of a file in the work directory.
+func (l *Ledger) lines(name string) int {
+	b, _ := os.ReadFile(filepath.Join(l.Work, name))
+	return bytes.Count(b, []byte("\n"))
 }
 
 // UntilFile waits until a file in the work directory has content, and returns it trimmed. Scripts write with one echo.
