@@ -14,7 +14,7 @@ import (
 func TestParseKey(t *testing.T) {
 	good := []string{
 		"a", "task:42", "repo/api", "terminal-1", "a b", "-v", ".hidden", "...", "a..b", "x.json", "x.lock",
-		"a_b", "a%2Fb", "é", "é", "🔑", "\u00ad", strings.Repeat("k", fslease.MaxKeyBytes),
+		"a_b", "a%2Fb", "\u00e9", "e\u0301", "🔑", "\u00ad", strings.Repeat("k", fslease.MaxKeyBytes),
 		strings.Repeat("s/", 511) + "ss", "ticket:42",
 	}
 	for _, s := range good {

@@ -1,0 +1,3 @@
+package ledgertest
+
+var acquireCases, takeoverCases, waitCases, workCases, tokenCases []testCase
