@@ -18,9 +18,8 @@ type acquisition struct {
 
 	// ticket is the ticket whose session takes the keys; its own reservations are not in its way.
 	ticket string
-	// prepare, commit run under the locks, before the survey and after the leases were written.
+	// prepare runs under the locks, before the survey.
 	prepare func(Tx) error
-	commit  func(Tx, []Record) error
 
 	under  []string // ids of the holders under whose current leases the caller runs
 	queued *Waiter
@@ -158,6 +157,9 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 	}
 	for _, k := range a.keys {
 		st := a.states[k]
+		if a.reservedAlready(st) {
+			continue
+		}
 		gen, err := tx.NextGeneration(k, st)
 		if err == nil {
 			rec := Granted(st, Grant{Key: k, Holder: a.grant, TTL: a.ttl, Note: a.req.Note}, gen, tx.Now())
@@ -173,12 +175,6 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 		a.giveBack(tx)
 		return err
 	}
-	if a.commit != nil {
-		if err := a.commit(tx, a.records); err != nil {
-			a.giveBack(tx)
-			return err
-		}
-	}
 	for _, rec := range a.records {
 		tx.Log(Event{Event: EventGranted, Key: rec.Key, Generation: rec.Generation, Revision: rec.Revision})
 	}
@@ -192,6 +188,12 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 		a.fence = fence
 	}
 	return nil
+}
+
+// reservedAlready reports whether the key is a reservation of the very ticket that is being started.
+func (a *acquisition) reservedAlready(st State) bool {
+	cur := st.Current()
+	return a.ticket != "" && cur != nil && cur.Holder.IsTicket() && cur.Holder.Ticket == a.ticket
 }
 
 // giveBack undoes what this try wrote. The generations stay used.
@@ -240,8 +242,8 @@ func (a *acquisition) limit() (left time.Duration, ok bool) {
 
 // fenceLimit returns how long the fence may be waited for: 0 not at all.
 func (a *acquisition) fenceLimit() time.Duration {
-	if a.req.FenceWait != 0 {
-		return a.req.FenceWait
+	if a.req.FenceWait != nil {
+		return *a.req.FenceWait
 	}
 	left, ok := a.limit()
 	if !ok {

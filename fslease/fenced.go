@@ -105,18 +105,7 @@ func (l *Lease) awaitFence(ctx context.Context, limit time.Duration, tell func(*
 
 // verify reads the records under the lock and fails with a *LostError if one is not current.
 func (l *Lease) verify(ctx context.Context) error {
-	return l.m.ledger.Update(ctx, l.keys, func(tx Tx) error {
-		for _, rec := range l.Records() {
-			st, err := tx.Load(rec.Key)
-			if err != nil {
-				return err
-			}
-			if _, err := CheckToken(rec.Key, st, rec.Generation, l.me.Holder().ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return l.m.ledger.Update(ctx, l.tenure.keys(), func(tx Tx) error { return l.tenure.check(tx, l.Records()) })
 }
 
 // awaitFence waits until the fence of keys is had, nobody keeps it and no orphan runs under them.

@@ -22,6 +22,7 @@ type Lease struct {
 	done      chan struct{} // released
 	unwatch   func() bool
 	waker     Waker // of the wait for the keys; nil if there was none
+	tenure    tenure
 
 	mu       sync.Mutex
 	records  []Record
@@ -35,22 +36,35 @@ type Lease struct {
 	renewNow chan struct{}
 }
 
+// A tenure is how what a lease holds is renewed, checked and given up, each under the locks of its keys.
+type tenure interface {
+	keys() []Key
+	renew(Tx, []Record) ([]Record, error)
+	check(Tx, []Record) error
+	end(Tx, []Record) error
+}
+
 func newLease(ctx context.Context, a *acquisition) *Lease {
 	l := &Lease{
 		m: a.m, me: a.me, ownsMe: a.ownsMe, keys: a.keys, ttl: a.ttl, heartbeat: a.req.Heartbeat,
-		records: a.records, fence: a.fence, waker: a.waker,
-		lost: make(chan struct{}), done: make(chan struct{}), renewNow: make(chan struct{}, 1),
+		records: a.records, fence: a.fence, waker: a.waker, tenure: processTenure{a.keys, a.me.Holder().ID},
 	}
+	l.hold(ctx)
+	return l
+}
+
+// hold begins to renew, and to watch that renewals succeed in time.
+func (l *Lease) hold(ctx context.Context) {
+	l.lost, l.done, l.renewNow = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	if l.fence != nil {
 		l.fenceUse = 1
 	}
-	l.base = oldestStamp(a.records)
+	l.base = oldestStamp(l.records)
 	if l.ttl > 0 {
 		go l.beat(ctx)
 		go l.guard()
 	}
 	l.unwatch = context.AfterFunc(ctx, func() { _ = l.Release() })
-	return l
 }
 
 // oldestStamp is the stamp that runs out first: that of the key written first.
@@ -111,8 +125,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 	l.attempt = l.m.mono()
 	l.mu.Unlock()
 	var fresh []Record
-	err := l.m.ledger.Update(ctx, l.keys, func(tx Tx) (err error) {
-		fresh, err = l.renewIn(tx)
+	err := l.m.ledger.Update(ctx, l.tenure.keys(), func(tx Tx) (err error) {
+		fresh, err = l.tenure.renew(tx, l.Records())
 		return err
 	})
 	l.settle(fresh, err)
@@ -121,36 +135,6 @@ func (l *Lease) Renew(ctx context.Context) error {
 		l.lose(gone)
 	}
 	return err
-}
-
-// renewIn writes every record anew. Only when all were written do their stamps count.
-func (l *Lease) renewIn(tx Tx) ([]Record, error) {
-	fresh := make([]Record, 0, len(l.keys))
-	for _, old := range l.Records() {
-		st, err := tx.Load(old.Key)
-		if err != nil {
-			return nil, err
-		}
-		cur, err := CheckToken(old.Key, st, old.Generation, l.me.Holder().ID)
-		if err != nil {
-			l.bequeath(tx, old, st)
-			return nil, err
-		}
-		rec := Renewed(cur, tx.Now())
-		if err := tx.Put(rec, false); err != nil {
-			return nil, err
-		}
-		fresh = append(fresh, rec)
-	}
-	return fresh, nil
-}
-
-// bequeath leaves a tombstone of a lease whose files are gone, so that its generation is not given out again.
-func (l *Lease) bequeath(tx Tx, old Record, st State) {
-	if st.Generation() < old.Generation {
-		_ = tx.Bury(old, Buried(old, st.Tomb, ReasonBroken, tx.Now()))
-		tx.Log(Event{Event: EventLost, Key: old.Key, Generation: old.Generation, Reason: "the record was gone"})
-	}
 }
 
 // settle takes over what a renewal brought. The base moves only here, to the very stamp that was written.
@@ -300,14 +284,8 @@ func (l *Lease) Release() error {
 	if l.waker != nil {
 		go l.waker.Close() // takes 10 ms where it closes an inotify instance
 	}
-	err := l.m.ledger.Update(context.Background(), l.keys, func(tx Tx) error {
-		var first error
-		for _, rec := range l.Records() {
-			if err := releaseIn(tx, rec.Key, rec.Generation, l.me.Holder().ID); err != nil && first == nil {
-				first = err
-			}
-		}
-		return first
+	err := l.m.ledger.Update(context.Background(), l.tenure.keys(), func(tx Tx) error {
+		return l.tenure.end(tx, l.Records())
 	})
 	if l.ownsMe {
 		if cerr := l.me.Close(); err == nil && cerr != nil {
@@ -315,24 +293,6 @@ func (l *Lease) Release() error {
 		}
 	}
 	return err
-}
-
-// releaseIn gives up one key whose token must be current.
-func releaseIn(tx Tx, key Key, token int64, holderID string) error {
-	st, err := tx.Load(key)
-	if err != nil {
-		return err
-	}
-	rec, err := CheckToken(key, st, token, holderID)
-	if err != nil {
-		return err
-	}
-	t := Buried(rec, st.Tomb, ReasonReleased, tx.Now())
-	if err := tx.Bury(rec, t); err != nil {
-		return err
-	}
-	tx.Log(Event{Event: EventReleased, Key: key, Generation: rec.Generation, Revision: t.Revision})
-	return nil
 }
 
 func (m *Manager) mono() time.Duration { return time.Duration(m.now().Mono) }

@@ -91,9 +91,9 @@ type Request struct {
 	Command   []string // what the holder runs, for the record
 	Presence  Presence // of the holder; nil: one is made, and ends with the lease
 
-	Wait      time.Duration // 0: try once; Forever; else at most so long, for lease and fence together
-	Fence     bool          // take the fence too
-	FenceWait time.Duration // with Fence: the fence's own limit instead; 0: Wait's
+	Wait      time.Duration  // 0: try once; Forever; else at most so long, for lease and fence together
+	Fence     bool           // take the fence too
+	FenceWait *time.Duration // with Fence: the fence's own limit; nil: what is left of Wait
 
 	// Under are the leases under which the caller runs, with their tokens. It never waits for those, and
 	// passes the queue, in which others wait for it.

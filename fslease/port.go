@@ -20,6 +20,9 @@ type Ledger interface {
 	// must not wait for anything. What fn wrote stays written even if it then returns an error.
 	Update(ctx context.Context, keys []Key, fn func(Tx) error) error
 
+	// TryUpdate is Update that does not wait for a lock: it fails with FaultBusy at once.
+	TryUpdate(ctx context.Context, keys []Key, fn func(Tx) error) error
+
 	// Save writes rec if the key's revision is still expected (0: no lease), and fails with a
 	// *RevisionConflictError otherwise. rec.Revision must be above expected.
 	Save(ctx context.Context, rec Record, expected int64) error
@@ -77,6 +80,8 @@ type Reader interface {
 	Ticket(id string) (*Ticket, error)
 	// Session returns a session of a ticket, nil if there is none.
 	Session(id string, generation int64) (*Session, error)
+	// Sessions returns the generations of the sessions of a ticket that are on record, in order.
+	Sessions(id string) ([]int64, error)
 	// Tickets calls visit with each ticket, in the order of the ids.
 	Tickets(visit func(id string, t *Ticket, err error) error) error
 	// Active returns the ids of the tickets that may have an active session, in order.

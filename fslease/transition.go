@@ -44,7 +44,7 @@ func CheckToken(key Key, s State, token int64, holderID string) (Record, error) 
 	switch {
 	case s.Generation() > token:
 		lost.Current = s.Generation()
-		lost.Reason = fmt.Sprintf("taken over by generation %d", lost.Current)
+		lost.Reason = takenOver(lost.Current)
 	case cur != nil && cur.Generation == token:
 		lost.Reason = "the record names another holder"
 	case s.Tomb != nil && s.Tomb.Generation == token:
@@ -59,6 +59,8 @@ func CheckToken(key Key, s State, token int64, holderID string) (Record, error) 
 	}
 	return Record{}, lost
 }
+
+func takenOver(by int64) string { return fmt.Sprintf("taken over by generation %d", by) }
 
 // Renewed returns rec as it is after a renewal by somebody on the clock of now. The stamp is taken only
 // from the clock that the record is judged by: a renewal of a process's lease from another boot or time

@@ -147,7 +147,7 @@ func (l *Ledger) raiseCeiling(g int64) (config, error) {
 
 // changeConfig changes ledger.json under its lock, durably.
 func (l *Ledger) changeConfig(change func(*config)) (config, error) {
-	lock, err := l.lockFile(configLock, true)
+	lock, err := l.lockFile(configLock, true, l.opt.LockWait)
 	if err != nil {
 		return config{}, err
 	}

@@ -47,16 +47,16 @@ func (f *lockedFile) current() error {
 	return nil
 }
 
-// lockFile locks one file and makes it if it is missing. It is opened without creating it first: the
+// lockFile locks a lock file and makes it if it is missing. It is opened without creating it first: the
 // kernel's protection of sticky directories refuses O_CREAT on another's file. Every locking is a fresh
 // value: the library's second TryLock on one value succeeds without locking.
-func (l *Ledger) lockFile(name string, exclusive bool) (*lockedFile, error) {
-	return l.lock(name, exclusive, func() error { return l.makeEmpty(name) })
+func (l *Ledger) lockFile(name string, exclusive bool, wait time.Duration) (*lockedFile, error) {
+	return l.lock(name, exclusive, wait, func() error { return l.makeEmpty(name) })
 }
 
-// lock locks the file name, and calls missing as long as there is none.
-func (l *Ledger) lock(name string, exclusive bool, missing func() error) (*lockedFile, error) {
-	deadline := time.Now().Add(l.opt.LockWait)
+// lock locks the file name within wait, and calls missing as long as there is none.
+func (l *Ledger) lock(name string, exclusive bool, wait time.Duration, missing func() error) (*lockedFile, error) {
+	deadline := time.Now().Add(wait)
 	flags := os.O_RDONLY
 	if !l.local() {
 		flags = os.O_RDWR
@@ -77,6 +77,8 @@ func (l *Ledger) lock(name string, exclusive bool, missing func() error) (*locke
 				err = errNotRegular{kind}
 			}
 			return nil, l.fail(name, err)
+		case !ok && wait == 0:
+			return nil, l.busy(name)
 		case !ok:
 			if err := l.waitFor(lock, name, exclusive, deadline); err != nil {
 				return nil, err
@@ -143,7 +145,7 @@ func (l *Ledger) busy(name string) error {
 		who = " by pid " + strings.Trim(fmt.Sprint(pids), "[]")
 	}
 	return &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: l.file(name),
-		What: fmt.Sprintf("%s has been locked%s for more than %s", l.file(name), who, l.opt.LockWait),
+		What: fmt.Sprintf("%s is locked%s, for longer than a change takes", l.file(name), who),
 		Hint: "a process that was stopped (kill -STOP, ^Z) while it changed a record holds it: continue or end that process"}
 }
 
@@ -198,10 +200,10 @@ type keyLocks struct {
 }
 
 // lockKeys takes the locks of keys and their ancestors in the order that cannot deadlock.
-func (l *Ledger) lockKeys(keys []fslease.Key) (*keyLocks, error) {
+func (l *Ledger) lockKeys(keys []fslease.Key, wait time.Duration) (*keyLocks, error) {
 	locks := &keyLocks{}
 	for _, p := range fslease.LockPlan(keys) {
-		f, err := l.lockFile(lockPath(p.Key), p.Exclusive)
+		f, err := l.lockFile(lockPath(p.Key), p.Exclusive, wait)
 		if err != nil {
 			locks.unlock()
 			var re *fslease.RepositoryError
@@ -241,12 +243,21 @@ func (k *keyLocks) covers(key fslease.Key) bool {
 }
 
 // Update runs fn under the locks of keys.
-func (l *Ledger) Update(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+func (l *Ledger) Update(_ context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	return l.update(keys, l.opt.LockWait, fn)
+}
+
+// TryUpdate is Update that does not wait for a lock.
+func (l *Ledger) TryUpdate(_ context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	return l.update(keys, 0, fn)
+}
+
+func (l *Ledger) update(keys []fslease.Key, wait time.Duration, fn func(fslease.Tx) error) error {
 	if err := l.ready(); err != nil {
 		return err
 	}
 	for {
-		locks, err := l.lockKeys(keys)
+		locks, err := l.lockKeys(keys, wait)
 		if err != nil {
 			return err
 		}

@@ -278,4 +278,5 @@ func (emptyReader) Keepers(fslease.Key) ([]fslease.Keeper, error)            { r
 func (emptyReader) Ticket(string) (*fslease.Ticket, error)                   { return nil, nil }
 func (emptyReader) Session(string, int64) (*fslease.Session, error)          { return nil, nil }
 func (emptyReader) Tickets(func(string, *fslease.Ticket, error) error) error { return nil }
+func (emptyReader) Sessions(string) ([]int64, error)                         { return nil, nil }
 func (emptyReader) Active() ([]string, error)                                { return nil, nil }

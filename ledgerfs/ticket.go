@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 
 	"fslease/fslease"
@@ -35,6 +37,27 @@ func (r *reader) Session(id string, gen int64) (*fslease.Session, error) {
 		return nil, r.l.damaged(name, fslease.TicketKey(id), fmt.Errorf("it is session %d of ticket %q", s.Generation, s.Ticket))
 	}
 	return &s, nil
+}
+
+// Sessions lists the sessions of a ticket.
+func (r *reader) Sessions(id string) ([]int64, error) {
+	dir := sessionsDir + "/" + encodeSegment(id)
+	names, err := r.l.fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.l.fail(dir, err)
+	}
+	var generations []int64
+	for _, n := range names {
+		number, ok := strings.CutSuffix(n, ".json")
+		if g, err := strconv.ParseInt(number, 10, 64); ok && err == nil && g > 0 {
+			generations = append(generations, g)
+		}
+	}
+	slices.Sort(generations)
+	return generations, nil
 }
 
 // Tickets calls visit with each ticket.

@@ -167,5 +167,5 @@ func (t *tx) See(s fslease.Sighting) error {
 
 // lockExisting locks a file exclusively that nobody makes if it is missing.
 func (l *Ledger) lockExisting(name string) (*lockedFile, error) {
-	return l.lock(name, true, func() error { return &fs.PathError{Op: "lock", Path: name, Err: unix.ENOENT} })
+	return l.lock(name, true, l.opt.LockWait, func() error { return &fs.PathError{Op: "lock", Path: name, Err: unix.ENOENT} })
 }
