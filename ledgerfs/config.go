@@ -17,14 +17,16 @@ const generationStep = 1000
 type Settings struct {
 	AllowNetwork  bool   `json:"allow_network,omitempty"`
 	RecordCommand string `json:"record_command,omitempty"` // full (default), name, none
+	SyncGrants    bool   `json:"sync_grants,omitempty"`    // sync every grant, not only those that outlive a boot
 }
 
 // config is ledger.json.
 type config struct {
 	Schema   int64    `json:"schema"`
 	ID       string   `json:"id"`
-	Ceiling  int64    `json:"ceiling"` // no generation above it was ever handed out
-	Floor    int64    `json:"floor"`   // every generation handed out from now on is above it
+	Ceiling  int64    `json:"ceiling"`           // no generation above it was ever handed out
+	Floor    int64    `json:"floor"`             // every generation handed out from now on is above it
+	BootID   string   `json:"boot_id,omitempty"` // the boot during which grants may be unsynced; "": none ever were
 	Settings Settings `json:"settings"`
 }
 
@@ -42,7 +44,7 @@ func parseConfig(data []byte) (config, error) {
 	}
 	for name, raw := range fields {
 		switch name {
-		case "schema", "id", "ceiling", "floor", "settings":
+		case "schema", "id", "ceiling", "floor", "settings", "boot_id":
 		default:
 			settings[name] = raw
 		}
@@ -56,6 +58,11 @@ func parseConfig(data []byte) (config, error) {
 			return config{}, fmt.Errorf("field %q: %w", name, err)
 		}
 	}
+	if raw, ok := fields["boot_id"]; ok {
+		if err := json.Unmarshal(raw, &c.BootID); err != nil {
+			return config{}, fmt.Errorf("field \"boot_id\": %w", err)
+		}
+	}
 	if c.Schema > fslease.Schema {
 		return config{}, fslease.ErrNewerSchema
 	}
@@ -64,6 +71,8 @@ func parseConfig(data []byte) (config, error) {
 		switch name {
 		case "allow_network":
 			err = json.Unmarshal(raw, &c.Settings.AllowNetwork)
+		case "sync_grants":
+			err = json.Unmarshal(raw, &c.Settings.SyncGrants)
 		case "record_command":
 			err = json.Unmarshal(raw, &c.Settings.RecordCommand)
 		default:
@@ -108,7 +117,7 @@ func (l *Ledger) readConfig() (config, error) {
 	if err != nil {
 		e := l.damaged(configFile, "", err).(*fslease.RepositoryError)
 		if strings.Contains(err.Error(), "setting") {
-			e.What, e.Hint = "cannot use "+e.Path, "correct the setting in that file; known are allow_network and record_command"
+			e.What, e.Hint = "cannot use "+e.Path, "correct the setting in that file; known are allow_network, record_command and sync_grants"
 		}
 		return config{}, e
 	}

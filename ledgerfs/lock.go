@@ -261,7 +261,10 @@ func (l *Ledger) update(keys []fslease.Key, wait time.Duration, fn func(fslease.
 		if err != nil {
 			return err
 		}
-		err = fn(&tx{reader: reader{l: l}, locks: locks})
+		var t *tx
+		if t, err = l.begin(locks); err == nil {
+			err = fn(t)
+		}
 		locks.unlock()
 		if !errors.Is(err, errLockMoved) {
 			return err

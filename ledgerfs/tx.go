@@ -17,6 +17,30 @@ type tx struct {
 	reader
 	locks *keyLocks
 	put   []fslease.Record // what was written in this transaction
+	lax   bool             // what a process holds until it ends need not survive a power cut
+	sure  bool             // no generation above those on record and the floor was handed out
+}
+
+// begin starts a transaction under the locks that were taken.
+func (l *Ledger) begin(locks *keyLocks) (*tx, error) {
+	t := &tx{reader: reader{l: l}, locks: locks}
+	c, err := t.config()
+	if err != nil {
+		return nil, l.fail(configFile, err)
+	}
+	t.lax, t.sure, err = l.settleBoot(&c)
+	t.cfg = &c
+	return t, err
+}
+
+// care returns how a write about rec's lease is to survive. What is bound to a process ends with the boot:
+// in the next one it is dead, and every generation is above those that a power cut may have lost.
+func (t *tx) care(rec fslease.Record, most care) care {
+	h := rec.Holder
+	if t.lax && !h.IsTicket() && (h.Evidence == fslease.EvidenceLock || h.Evidence == fslease.EvidencePid) {
+		return hint
+	}
+	return most
 }
 
 func (t *tx) Now() fslease.Instant { return t.l.clock.Now() }
@@ -36,6 +60,9 @@ func (t *tx) NextGeneration(key fslease.Key, s fslease.State) (int64, error) {
 		return 0, t.l.fail(configFile, err)
 	}
 	next := max(s.Generation(), c.Floor) + 1
+	if !t.sure {
+		next = max(next, c.Ceiling+1)
+	}
 	if next <= c.Ceiling {
 		return next, nil
 	}
@@ -60,7 +87,7 @@ func (t *tx) Put(rec fslease.Record, lasting bool) error {
 			return err
 		}
 	}
-	if err := t.save(leasePath(rec.Key), rec, c); err != nil {
+	if err := t.save(leasePath(rec.Key), rec, t.care(rec, c)); err != nil {
 		return err
 	}
 	t.put = append(t.put, rec)
@@ -96,7 +123,11 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		return err
 	}
 	if standing == nil || standing.Generation < tomb.Generation {
-		err := t.save(name, tomb, durable)
+		c := durable
+		if tomb.Reason != fslease.ReasonBroken && tomb.Reason != fslease.ReasonTransferred {
+			c = t.care(rec, c)
+		}
+		err := t.save(name, tomb, c)
 		if noSpace(err) {
 			return t.buryInPlace(rec, err)
 		}

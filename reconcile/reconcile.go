@@ -94,6 +94,17 @@ func survey(l fslease.Ledger, r fslease.Reader, id string) (plan, error) {
 	if t != nil {
 		p.ticket, p.keys = t, t.Keys()
 	}
+	if t != nil && t.Status == fslease.InProgress {
+		s, err := r.Session(id, t.Session)
+		if err != nil {
+			return p, err
+		}
+		if s != nil && s.Status == fslease.SessionActive { // the rule: nothing else needs to be read
+			p.current = s
+			p.judge(l)
+			return p, nil
+		}
+	}
 	generations, err := r.Sessions(id)
 	if err != nil {
 		return p, err
@@ -103,12 +114,7 @@ func survey(l fslease.Ledger, r fslease.Reader, id string) (plan, error) {
 		if err != nil {
 			return p, err
 		}
-		if s == nil || s.Status != fslease.SessionActive {
-			continue
-		}
-		if t != nil && t.Status == fslease.InProgress && t.Session == g {
-			p.current = s
-		} else {
+		if s != nil && s.Status == fslease.SessionActive {
 			p.strays = append(p.strays, *s)
 		}
 	}

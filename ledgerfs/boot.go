@@ -1,0 +1,83 @@
+package ledgerfs
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"fslease/fslease"
+)
+
+// settleBoot says whether grants to processes may go unsynced on this boot (lax). They may on a local file
+// system, if the boot id is the kernel's own: then the first change of each boot moves the floor above
+// every generation that the boot before may have granted and a power cut may have lost, and sets aside the
+// records that it tore. Where that cannot be told although earlier grants may have gone unsynced, it is
+// not sure that what is on record is all that was granted. c is changed to what holds afterwards.
+func (l *Ledger) settleBoot(c *config) (lax, sure bool, err error) {
+	self, err := l.who()
+	if err != nil {
+		return false, false, &fslease.RepositoryError{Fault: fslease.FaultLedger, What: "cannot tell who this process is", Err: err, Hint: "is /proc mounted?"}
+	}
+	known := l.local() && self.BootIDGenuine
+	if known && c.BootID != self.BootID {
+		var torn error
+		*c, err = l.changeConfig(func(c *config) {
+			if c.BootID == self.BootID {
+				return // somebody else did
+			}
+			if c.BootID != "" {
+				if torn = l.setTornAside(); torn != nil {
+					return
+				}
+				c.Floor = c.Ceiling
+			}
+			c.BootID = self.BootID
+		})
+		if err := errors.Join(torn, err); err != nil {
+			return false, false, err
+		}
+	}
+	return known && !c.Settings.SyncGrants, known || c.BootID == "", nil
+}
+
+// setTornAside sets aside every lease and tombstone that a power cut left damaged. Nobody writes meanwhile:
+// every change on this boot comes after this one.
+func (l *Ledger) setTornAside() error {
+	r := &reader{l: l}
+	for _, folder := range []string{leasesDir, tombstonesDir} {
+		err := r.walkFiles(folder, func(name string) error {
+			err := r.parses(folder, name)
+			if !isDamaged(err) || l.dir.kind(name) != "" {
+				return err
+			}
+			_, err = l.setAside(name)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parses reads a record for its form alone.
+func (r *reader) parses(folder, name string) error {
+	if folder == leasesDir {
+		_, err := r.load(name, keyFromPath(name), &fslease.Record{})
+		return err
+	}
+	_, err := r.load(name, keyFromPath(name), &fslease.Tombstone{})
+	return err
+}
+
+// setAside renames a damaged file so that it is kept, but no record any more.
+func (l *Ledger) setAside(name string) (string, error) {
+	dir, base := path.Split(name)
+	aside := dir + "." + base + ".damaged-" + newID()[:8]
+	return aside, l.fail(name, l.fsys.Rename(name, aside))
+}
+
+func isDamaged(err error) bool {
+	var re *fslease.RepositoryError
+	return errors.As(err, &re) && re.Fault == fslease.FaultDamaged && !strings.HasSuffix(re.Path, configFile)
+}
