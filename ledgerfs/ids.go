@@ -20,4 +20,7 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
+// NewHolderID returns an id for a holder that does not announce itself: the one a lease is handed to.
+func NewHolderID() string { return newID() }
+
 func procFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -1,0 +1,47 @@
+package ledgerfs
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"fslease/fslease"
+)
+
+// InheritedFence reports whether this process was started with the fence of key, or of a key above it,
+// and that fence is still kept: it runs under it, and would wait for itself.
+func (l *Ledger) InheritedFence(key fslease.Key) bool {
+	if l.attach() != nil {
+		return false
+	}
+	var fences []string
+	for _, k := range append(key.Ancestors(), key) {
+		fences = append(fences, l.realPath()+"/"+fencePath(k))
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		link, err := os.Readlink("/proc/self/fd/" + fd.Name())
+		if err == nil && slices.Contains(fences, link) && keepsExclusive(fd.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsExclusive reports whether a descriptor of this process has an exclusive lock. One that was
+// unlocked by whoever it came from has none.
+func keepsExclusive(fd string) bool {
+	data, err := os.ReadFile("/proc/self/fdinfo/" + fd)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "lock:") && strings.Contains(line, "FLOCK") && strings.Contains(line, "WRITE") {
+			return true
+		}
+	}
+	return false
+}
