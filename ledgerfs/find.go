@@ -173,7 +173,7 @@ func stateDir() (string, error) {
 	if !filepath.IsAbs(state) {
 		h := home()
 		if !filepath.IsAbs(h) {
-			return "", &fslease.ConfigError{What: "there is no ledger to use: HOME is not set", Hint: "name one with --ledger DIR or LEASE_LEDGER"}
+			return "", &fslease.RepositoryError{Fault: fslease.FaultLedger, What: "there is no ledger to use: HOME is not set", Hint: "name one with --ledger DIR or LEASE_LEDGER"}
 		}
 		state = filepath.Join(h, ".local", "state")
 	}
