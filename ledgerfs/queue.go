@@ -211,6 +211,9 @@ func (l *Ledger) MarkTurn(w fslease.Waiter, now fslease.Instant) error {
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
+	if _, gone := l.dir.stat(placePath(fslease.Place{Key: w.Keys[0], Number: w.Number})); errors.Is(gone, fs.ErrNotExist) {
+		_ = l.fsys.Remove(name) // it left just now, and nobody else would clear the mark
+	}
 	return l.fail(name, err)
 }
 
