@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fslease/fslease"
+)
+
+// A heldKey is one key of LEASE_KEYS with its token.
+type heldKey struct {
+	key   fslease.Key
+	token int64
+}
+
+// parseHeld reads LEASE_KEYS, such as "task:42=7 repo/api=3". What is not of that form is left out: it
+// names no lease.
+func parseHeld(s string) []heldKey {
+	var held []heldKey
+	for word := range strings.SplitSeq(s, " ") {
+		i := strings.LastIndexByte(word, '=')
+		if i < 0 {
+			continue
+		}
+		key, err := fslease.ParseKey(decodeSpaces.Replace(word[:i]))
+		token, err2 := strconv.ParseInt(word[i+1:], 10, 64)
+		if err == nil && err2 == nil && token > 0 {
+			held = append(held, heldKey{key, token})
+		}
+	}
+	return held
+}
+
+func formatHeld(held []heldKey) string {
+	words := make([]string, len(held))
+	for i, h := range held {
+		words[i] = encodeSpaces.Replace(string(h.key)) + "=" + strconv.FormatInt(h.token, 10)
+	}
+	return strings.Join(words, " ")
+}
+
+// A space in a key is %20. A %20 or %25 that stands in the key itself has its % written as %25, so that
+// every key comes back as it was, and all others look as they are.
+var (
+	encodeSpaces = strings.NewReplacer(" ", "%20", "%20", "%2520", "%25", "%2525")
+	decodeSpaces = strings.NewReplacer("%20", " ", "%25", "%")
+)
+
+// heldHere returns the leases that this process runs under, as its environment names them.
+func heldHere() []heldKey { return parseHeld(os.Getenv("LEASE_KEYS")) }
+
+// under is heldHere by key.
+func under() map[fslease.Key]int64 {
+	tokens := map[fslease.Key]int64{}
+	for _, h := range heldHere() {
+		tokens[h.key] = h.token
+	}
+	return tokens
+}
+
+// environment returns this process's environment for a command that runs under records of the ledger at
+// path. Its own variables replace those that were inherited; the keys stand after those around them.
+func environment(path string, records []fslease.Record) []string {
+	held := heldHere()
+	for _, rec := range records {
+		held = slices.DeleteFunc(held, func(h heldKey) bool { return h.key == rec.Key })
+	}
+	for _, rec := range records {
+		held = append(held, heldKey{rec.Key, rec.Generation})
+	}
+	first := records[0]
+	own := []string{
+		"LEASE_LEDGER=" + path,
+		"LEASE_KEY=" + string(first.Key),
+		"LEASE_TOKEN=" + strconv.FormatInt(first.Generation, 10),
+		"LEASE_KEYS=" + formatHeld(held),
+		"LEASE_HOLDER=" + first.Holder.ID,
+	}
+	if first.Holder.IsTicket() {
+		own = append(own, "LEASE_TICKET="+first.Holder.Ticket)
+	}
+	return slices.Concat(without(os.Environ(), own), own)
+}
+
+// without returns env less the variables that own sets.
+func without(env, own []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") })
+	})
+}

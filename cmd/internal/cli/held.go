@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"fslease/fslease"
+)
+
+// heldMessage says who is in the way, and since when. Of a ticket it is a line for each, in just these words.
+func heldMessage(e *fslease.HeldError) (message string, lines []string) {
+	message = short(e).Error()
+	if len(e.Reserved) > 0 {
+		return message, strings.Split(message, "\n")
+	}
+	if e.WaitedFor > 0 {
+		message += fmt.Sprintf(", waited for %s", e.WaitedFor)
+	}
+	return message, []string{message}
+}
+
+// short returns e with commands cut to what a line can hold; the record has them in full.
+func short(e *fslease.HeldError) *fslease.HeldError {
+	s := *e
+	if e.Blocking != nil {
+		rec := *e.Blocking
+		rec.Holder.Command = shortCommand(rec.Holder.Command)
+		s.Blocking = &rec
+	}
+	if e.Waiter != nil {
+		w := *e.Waiter
+		w.Holder.Command = shortCommand(w.Holder.Command)
+		s.Waiter = &w
+	}
+	return &s
+}
+
+func shortCommand(argv []string) []string {
+	if len(argv) == 0 {
+		return nil
+	}
+	return []string{cut(strings.Join(argv, " "), 60)}
+}
+
+// heldHint says what can be done about it.
+func heldHint(e *fslease.HeldError) string {
+	key := shellWord(string(e.Key))
+	switch {
+	case len(e.Reserved) > 0:
+		return "the ticket frees its scope when it is done, reopened or cancelled"
+	case e.Reason != "":
+		return `work under the lease that is held already: lease fenced ` + key + ` --token "$LEASE_TOKEN" -- COMMAND`
+	case e.Blocking != nil && e.Blocking.TTL == 0 && e.Verdict.Life == fslease.Unknown:
+		return fmt.Sprintf("whether the holder lives cannot be told from here (%s) and no ttl was agreed: lease break %s --reason TEXT takes it away",
+			e.Verdict.Reason, shellWord(string(e.Blocking.Key)))
+	case len(e.Keepers) > 0:
+		return "what ran under the last lease has not ended yet: wait for it, or look at those processes"
+	case e.WaitedFor > 0:
+		return fmt.Sprintf("lease show %s says more", key)
+	default:
+		return fmt.Sprintf("without -n lease waits for its turn; lease show %s says more", key)
+	}
+}
+
+// heldBy is the holder in the way as JSON, nil if it is a fence.
+func heldBy(e *fslease.HeldError) json.RawMessage {
+	switch {
+	case e.Blocking != nil:
+		return holderJSON(e.Blocking.Holder)
+	case e.Waiter != nil:
+		return holderJSON(e.Waiter.Holder)
+	}
+	return nil
+}
+
+// holderJSON is a holder as it stands in a record.
+func holderJSON(h fslease.Holder) json.RawMessage {
+	var fields struct {
+		Holder json.RawMessage `json:"holder"`
+	}
+	data, err := fslease.Record{Holder: h}.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(data, &fields)
+	}
+	if err != nil {
+		panic(err) // what was just written can be read
+	}
+	return fields.Holder
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fslease/cmd/internal/child"
+	"fslease/fslease"
+	"fslease/ledgerfs"
+	"fslease/procinfo"
+)
+
+func runCommand(c *call) *cli.Command {
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "run a command under a lease",
+		UsageText: "lease run [OPTIONS] KEY... -- COMMAND [ARG...]",
+		Flags: append(waitOptions(),
+			text("fence-wait", "DUR", "wait this long for what ran under the last lease"),
+			text("conflict-exit-code", "N", "exit code when a key is held (75)", "E"),
+			text("ttl", "DUR", "how long the lease lasts after a renewal (60s)"),
+			text("heartbeat", "DUR", "renew this often (ttl/4)"),
+			text("note", "TEXT", "for whoever looks at the lease"),
+			text("on-lost", "term|ignore", "what to do to the command if the lease is lost"),
+			text("kill-after", "DUR", "how long after TERM to kill it (10s)"),
+			text("fence", "command|tree", "what a successor waits for"),
+		),
+		Description: `Takes all the keys, in its turn, runs the command, and gives them back. The
+exit code is the command's own. The command finds LEASE_KEY, LEASE_TOKEN,
+LEASE_KEYS and LEASE_LEDGER in its environment.
+
+examples:
+  lease run deploy -- make deploy
+  lease run -n --note nightly repo/api repo/web -- ./build.sh || echo "exit $?"`,
+		Action: c.runUnderLease,
+	}
+}
+
+// runOptions is what was asked of run.
+type runOptions struct {
+	request   fslease.Request
+	ignore    bool // --on-lost ignore
+	killAfter time.Duration
+	tree      bool // --fence=tree
+	conflict  int  // exit code for a key that is held
+}
+
+func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
+	o := &options{ctx: ctx}
+	r := runOptions{
+		request: fslease.Request{
+			Keys: o.keys(), Wait: o.wait(), Fence: true,
+			TTL: o.positive("ttl", 0), Heartbeat: o.positive("heartbeat", 0),
+			Note: o.note(), Command: c.argv, Under: under(),
+		},
+		ignore:    o.choice("on-lost", "term", "ignore") == "ignore",
+		killAfter: o.duration("kill-after", 10*time.Second),
+		tree:      o.choice("fence", "command", "tree") == "tree",
+		conflict:  75,
+	}
+	if o.has("fence-wait") {
+		limit := o.duration("fence-wait", 0)
+		r.request.FenceWait = &limit
+	}
+	if o.has("conflict-exit-code") {
+		r.conflict = int(o.number("conflict-exit-code", 0, 255, ""))
+	}
+	o.command(c)
+	return r, o.err
+}
+
+// command checks that there is a command to run.
+func (o *options) command(c *call) {
+	if len(c.argv) == 0 {
+		o.fail("", "no command is given: it stands after --")
+	}
+}
+
+func (c *call) runUnderLease(ctx *cli.Context) error {
+	r, err := c.runOptions(ctx)
+	if err != nil {
+		return err
+	}
+	signals := child.Watch()
+	l, err := c.open()
+	if err != nil {
+		return err
+	}
+	presence, err := l.Announce(ctx.Context, c.argv)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = presence.Close() }()
+	r.request.Presence = presence
+	lease, err := c.acquireToRun(l, r, signals)
+	if err != nil {
+		if is[*fslease.HeldError](err) || hasFault(err, fslease.FaultNewer) {
+			c.fail(err)
+			c.exit = r.conflict
+			return nil
+		}
+		return err
+	}
+	process, err := child.Start(child.Command{
+		Argv: c.argv, Env: environment(l.Path(), lease.Records()), Inherit: descriptors(lease.Fence()),
+	})
+	if err != nil {
+		_ = lease.Unfence()
+		_ = lease.Release() // err says what went wrong
+		return err
+	}
+	if err := noteCommand(l, presence, lease, process); err != nil {
+		c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
+	}
+	status := c.attend(l, r, lease, process)
+	return c.settle(r, lease, process, status)
+}
+
+func (c *call) acquireToRun(l *opened, r runOptions, signals *child.Signals) (*fslease.Lease, error) {
+	w := c.waiting()
+	defer w.done()
+	r.request.Waiting = w.tell
+	return l.leases.AcquireRequest(signals.Context(), r.request)
+}
+
+// settle gives the lease back after the command's end, and finds the exit code. If the command ended by
+// itself, the fence is unlocked for whatever it left running. After any other end the fence lasts until
+// the last process that inherited it is gone.
+func (c *call) settle(r runOptions, lease *fslease.Lease, process *child.Process, status child.Status) error {
+	c.exit = status.Code
+	lost := lease.Err()
+	if lost == nil && status.Signal == 0 && !process.Disturbed() && !r.tree {
+		_ = lease.Unfence() // what fails here keeps the fence, which is the safe side
+	}
+	err := lease.Release()
+	switch {
+	case lost != nil:
+		c.exit = 76 // told when it was noticed
+	case is[*fslease.LostError](err):
+		return err
+	case err != nil:
+		c.fail(fmt.Errorf("the lease is not given back, but counts as dead from now on: %w", err))
+	}
+	return nil
+}
+
+// noteCommand notes which process the command is, for a successor to wait for, unless it is gone already.
+func noteCommand(l *opened, presence fslease.Presence, lease *fslease.Lease, process *child.Process) error {
+	command, err := l.processes.Of(process.PID())
+	if errors.Is(err, procinfo.ErrNoProcess) {
+		return nil
+	}
+	if err == nil {
+		err = presence.(*ledgerfs.Presence).NoteCommand(lease.Records(), command)
+	}
+	return err
+}
+
+// descriptors are those of a fence, for the command to inherit.
+func descriptors(f fslease.Fence) []int {
+	if f, ok := f.(*ledgerfs.Fence); ok && f != nil {
+		return f.Descriptors()
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"fslease/cmd/internal/child"
+	"fslease/fslease"
+)
+
+// attend waits for the end of the command. If the lease is lost before, the command is told by TERM, and
+// killed if that does not help in time.
+func (c *call) attend(l *opened, r runOptions, lease *fslease.Lease, process *child.Process) child.Status {
+	ended := make(chan child.Status, 1)
+	go func() { ended <- process.Wait() }()
+	select {
+	case status := <-ended:
+		return status
+	case <-lease.Lost():
+	}
+	lost := lease.Err()
+	c.fail(lost)
+	if r.ignore {
+		return <-ended
+	}
+	_ = process.Signal(syscall.SIGTERM) // it may have ended meanwhile
+	kill := time.NewTimer(killIn(lost, r.killAfter, lease.Expires()-time.Duration(l.Clock().Now().Mono), ttlOf(lease)))
+	defer kill.Stop()
+	select {
+	case status := <-ended:
+		return status
+	case <-kill.C:
+		_ = process.Signal(syscall.SIGKILL)
+		return <-ended
+	}
+}
+
+// killIn returns how long a command that was told of the loss has left. Where the lease could not be
+// renewed, nobody else may enter before the TTL has run out, left from now; so the command is gone shortly
+// before. Where it was taken over, the fence keeps the successor out for as long as it takes.
+func killIn(lost error, killAfter, left, ttl time.Duration) time.Duration {
+	var e *fslease.LostError
+	if errors.As(lost, &e) && e.Reason == fslease.ReasonCannotRenew {
+		return max(0, min(killAfter, left-min(ttl/16, time.Second)))
+	}
+	return killAfter
+}
+
+func ttlOf(lease *fslease.Lease) time.Duration { return lease.Records()[0].TTL }
