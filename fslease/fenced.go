@@ -43,7 +43,7 @@ func (l *Lease) Fence() Fence {
 func (l *Lease) Unfence() error {
 	l.mu.Lock()
 	fence := l.fence
-	l.fence, l.fenceUse = nil, 0
+	l.fence, l.fenceUse, l.keeps = nil, 0, false
 	l.mu.Unlock()
 	if fence == nil {
 		return nil
@@ -57,25 +57,32 @@ func (l *Lease) enterFence(ctx context.Context) error {
 	if l.fence != nil {
 		l.fenceUse++
 		l.mu.Unlock()
-		return l.verify(ctx)
+		err := l.verify(ctx)
+		if err != nil {
+			l.leaveFence()
+		}
+		return err
 	}
 	l.mu.Unlock()
-	return l.awaitFence(ctx, Forever, nil)
+	return l.awaitFence(ctx, false, Forever, nil)
 }
 
 func (l *Lease) leaveFence() {
 	l.mu.Lock()
-	l.fenceUse--
-	last := l.fenceUse == 0
+	var fence Fence
+	if l.fenceUse--; l.fenceUse == 0 {
+		fence, l.fence = l.fence, nil
+	}
 	l.mu.Unlock()
-	if last {
-		_ = l.Unfence()
+	if fence != nil {
+		_ = fence.Unlock()
 	}
 }
 
 // awaitFence takes the fence within limit (0: at once or not at all), then reads the records again under
-// the lock: work starts only under a token that is current. Losing the lease ends the wait.
-func (l *Lease) awaitFence(ctx context.Context, limit time.Duration, tell func(*HeldError)) error {
+// the lock: work starts only under a token that is current. Losing the lease ends the wait. With keep the
+// lease itself keeps the fence until it is released.
+func (l *Lease) awaitFence(ctx context.Context, keep bool, limit time.Duration, tell func(*HeldError)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -99,7 +106,7 @@ func (l *Lease) awaitFence(ctx context.Context, limit time.Duration, tell func(*
 		_ = fence.Unlock()
 		return &LostError{Key: l.keys[0], Generation: l.records[0].Generation, Reason: string(ReasonReleased)}
 	}
-	l.fence, l.fenceUse = fence, l.fenceUse+1
+	l.fence, l.fenceUse, l.keeps = fence, l.fenceUse+1, keep
 	return nil
 }
 

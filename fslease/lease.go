@@ -32,7 +32,8 @@ type Lease struct {
 	cause    *LostError
 	released bool
 	fence    Fence
-	fenceUse int
+	fenceUse int  // how many keep the fence: the lease itself and each RunFenced
+	keeps    bool // the lease itself does
 	renewNow chan struct{}
 }
 
@@ -57,14 +58,16 @@ func newLease(ctx context.Context, a *acquisition) *Lease {
 func (l *Lease) hold(ctx context.Context) {
 	l.lost, l.done, l.renewNow = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	if l.fence != nil {
-		l.fenceUse = 1
+		l.fenceUse, l.keeps = 1, true
 	}
 	l.base = oldestStamp(l.records)
 	if l.ttl > 0 {
 		go l.beat(ctx)
 		go l.guard()
 	}
-	l.unwatch = context.AfterFunc(ctx, func() { _ = l.Release() })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unwatch = context.AfterFunc(ctx, func() { _ = l.Release() }) // at once, if ctx has ended
 }
 
 // oldestStamp is the stamp that runs out first: that of the key written first.
@@ -272,12 +275,17 @@ func (l *Lease) Release() error {
 	}
 	l.released = true
 	close(l.done)
-	fence := l.fence
-	l.fence = nil
-	l.mu.Unlock()
-	if l.unwatch != nil {
-		l.unwatch()
+	unwatch := l.unwatch
+	if l.keeps {
+		l.keeps = false
+		l.fenceUse--
 	}
+	var fence Fence
+	if l.fenceUse == 0 { // else work goes on under it, and gives it up when it returns
+		fence, l.fence = l.fence, nil
+	}
+	l.mu.Unlock()
+	unwatch()
 	if fence != nil {
 		_ = fence.Close()
 	}

@@ -139,7 +139,7 @@ func (m *Manager) AcquireRequest(ctx context.Context, req Request) (*Lease, erro
 	}
 	l := newLease(ctx, a)
 	if req.Fence && a.fence == nil {
-		if err := l.awaitFence(ctx, a.fenceLimit(), req.Waiting); err != nil {
+		if err := l.awaitFence(ctx, true, a.fenceLimit(), req.Waiting); err != nil {
 			_ = l.Release() // err says what went wrong
 			return nil, err
 		}

@@ -109,7 +109,7 @@ func (a *acquisition) weigh(r Reader, f *finding, in *inTheWay, k Key, rec Recor
 		f.sightings = append(f.sightings, *sighting)
 	}
 	if j.Takeover {
-		f.bury = append(f.bury, burial{rec, st, j.Reason})
+		f.mayBury(burial{rec, st, j.Reason})
 		return nil
 	}
 	in.add(&HeldError{Key: k, Blocking: &rec, Verdict: j.Verdict, Reason: a.forOneself(rec)})
@@ -117,6 +117,13 @@ func (a *acquisition) weigh(r Reader, f *finding, in *inTheWay, k Key, rec Recor
 	f.interest.Holders = append(f.interest.Holders, rec.Holder)
 	f.soon(j.Wait)
 	return nil
+}
+
+// mayBury notes a lease that may be taken over, once: it may overlap several keys of a request.
+func (f *finding) mayBury(b burial) {
+	if !slices.ContainsFunc(f.bury, func(o burial) bool { return o.rec.Key == b.rec.Key }) {
+		f.bury = append(f.bury, b)
+	}
 }
 
 func (f *finding) soon(d time.Duration) {
@@ -160,7 +167,7 @@ func (a *acquisition) weighReservation(r Reader, f *finding, in *inTheWay, k Key
 		return err
 	}
 	if !t.reserves(rec) {
-		f.bury = append(f.bury, burial{rec, st, ReasonReleased})
+		f.mayBury(burial{rec, st, ReasonReleased})
 		return nil
 	}
 	in.add(&HeldError{Key: k, Blocking: &rec})
