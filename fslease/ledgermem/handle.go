@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	"fslease/fslease"
 )
@@ -117,10 +118,19 @@ func (h *Handle) View(context.Context) fslease.Reader { return reader{h.store} }
 // Clock returns the store's clock.
 func (h *Handle) Clock() fslease.Clock { return h.store.clock }
 
-// Update runs fn with the locks of keys held. A lock that is not to be had for ten seconds is FaultBusy.
+// Update runs fn with the locks of keys held. Locks that are not to be had for ten seconds are FaultBusy.
 func (h *Handle) Update(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	return h.update(ctx, keys, lockPatience, fn)
+}
+
+// TryUpdate is Update that does not wait.
+func (h *Handle) TryUpdate(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	return h.update(ctx, keys, 0, fn)
+}
+
+func (h *Handle) update(ctx context.Context, keys []fslease.Key, patience time.Duration, fn func(fslease.Tx) error) error {
 	keys = fslease.FoldKeys(keys)
-	unlock, err := h.store.lock(ctx, keys)
+	unlock, err := h.store.lock(ctx, keys, patience)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,11 @@ type keyLock struct {
 	shared    int
 }
 
-// lock takes the locks of keys one by one in the order of their plan, and returns how to give them back.
-func (s *Store) lock(ctx context.Context, keys []fslease.Key) (unlock func(), err error) {
-	patience := time.NewTimer(lockPatience)
-	defer patience.Stop()
+// lock takes the locks of keys one by one in the order of their plan, all within patience, and returns
+// how to give them back.
+func (s *Store) lock(ctx context.Context, keys []fslease.Key, patience time.Duration) (unlock func(), err error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	var had []fslease.KeyLock
 	unlock = func() { s.unlock(had) }
 	for _, l := range fslease.LockPlan(keys) {
@@ -31,8 +32,8 @@ func (s *Store) lock(ctx context.Context, keys []fslease.Key) (unlock func(), er
 			select {
 			case <-freed:
 				continue
-			case <-patience.C:
-				err = &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: path("lock", l.Key), Key: l.Key, What: "the lock was not to be had for " + lockPatience.String()}
+			case <-timer.C:
+				err = &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: path("lock", l.Key), Key: l.Key, What: "the lock was not to be had within " + patience.String()}
 			case <-ctx.Done():
 				err = context.Cause(ctx)
 			}

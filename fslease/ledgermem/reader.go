@@ -126,6 +126,12 @@ func (r reader) Session(id string, generation int64) (*fslease.Session, error) {
 	return &s, nil
 }
 
+func (r reader) Sessions(id string) ([]int64, error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.s.sessions[id])), nil
+}
+
 func (r reader) Tickets(visit func(string, *fslease.Ticket, error) error) error {
 	r.s.mu.Lock()
 	ids := slices.Sorted(maps.Keys(r.s.tickets))

@@ -93,6 +93,30 @@ var generationCases = []testCase{
 		}
 	}},
 
+	{"too late", "who buries a generation after a successor has come harms neither its lease nor its tombstone", func(s *suite) {
+		l := s.Open()
+		h := s.announce(l)
+		first := s.grant(l, "k", h, 0)
+		late := func(k fslease.Key) {
+			s.update(l, func(tx fslease.Tx) error {
+				return tx.Bury(first, fslease.Buried(first, nil, fslease.ReasonDead, tx.Now()))
+			}, k)
+		}
+		s.bury(l, "k", fslease.ReasonReleased)
+		second := s.grant(l, "k", h, 0)
+		for _, k := range keys("k", "k/below") {
+			late(k)
+			if cur := s.load(l, "k").Current(); cur == nil || cur.Generation != second.Generation {
+				s.Fatalf("under the locks of %s: %+v, want generation %d held", k, cur, second.Generation)
+			}
+		}
+		s.bury(l, "k", fslease.ReasonReleased)
+		late("k")
+		if st := s.load(l, "k"); st.Tomb == nil || st.Tomb.Generation != second.Generation || st.Tomb.Reason != fslease.ReasonReleased {
+			s.Errorf("tombstone %+v, want that of generation %d", st.Tomb, second.Generation)
+		}
+	}},
+
 	{"burial under a shared lock", "a dead lease above a key can be buried under the key's locks, by several at once, and is unclean once", func(s *suite) {
 		h := stranger()
 		for range 5 {

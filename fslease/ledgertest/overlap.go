@@ -54,7 +54,7 @@ var overlapCases = []testCase{
 		names := []string{
 			"a/b", "a_b", "a%2Fb", "A", "a b", "\u00e9", "e\u0301", "🔑", "x.json", "x.lock", "x.fence", "x", ".x", "..x", "-v", "~", "100%", "a:b", "a\\b",
 			strings.Repeat("n", 119), strings.Repeat("n", 120), strings.Repeat("n", 121), strings.Repeat("n", 300),
-			strings.Repeat("n", 299) + "m", strings.Repeat("é", 100), strings.Repeat("d/", 511) + "ee",
+			strings.Repeat("n", 299) + "m", strings.Repeat("é", 100), strings.Repeat(strings.Repeat("d", 127)+"/", 8)[:1023], strings.Repeat("d/", 20) + "e",
 		}
 		l := s.Open()
 		h := s.announce(l)

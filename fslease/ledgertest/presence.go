@@ -33,7 +33,7 @@ var presenceCases = []testCase{
 		}
 	}},
 
-	{"dead", "a killed process is dead to everybody, what it still tries fails, and what it wrote stays", func(s *suite) {
+	{"dead", "a killed process is dead to everybody, and what it wrote stays", func(s *suite) {
 		s.need(s.Kill != nil, "Kill")
 		a, b := s.Open(), s.Open()
 		h := s.announce(a)

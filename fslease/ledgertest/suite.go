@@ -75,6 +75,9 @@ type suite struct {
 	Harness
 }
 
+// Context is one that does not end with the case: leases are given up one by one before the store goes.
+func (s *suite) Context() context.Context { return context.Background() }
+
 // need skips the case if the harness lacks a power.
 func (s *suite) need(has bool, power string) {
 	s.Helper()
@@ -234,6 +237,14 @@ func stays[T any](s *suite, c <-chan T, what string) {
 		s.Fatalf("%s ended with %v", what, v)
 	case <-time.After(50 * time.Millisecond):
 	}
+}
+
+// keep gives lease up when the case is over, if it was not before.
+func (s *suite) keep(lease *fslease.Lease, err error) (*fslease.Lease, error) {
+	if lease != nil {
+		s.Cleanup(func() { _ = lease.Release() })
+	}
+	return lease, err
 }
 
 // hang is a context that ends long after everything should be over.

@@ -44,6 +44,21 @@ var ticketCases = []testCase{
 		}
 	}},
 
+	{"sessions", "the sessions of a ticket are listed by their generations, in order", func(s *suite) {
+		l := s.Open()
+		for _, g := range []int64{10, 9, 100} {
+			session := fslease.Session{Ticket: "42", Generation: g, Status: fslease.SessionEnded}
+			s.update(l, func(tx fslease.Tx) error { return tx.PutSession(session) }, "ticket:42")
+		}
+		v := s.Open().View(s.Context())
+		if got, err := v.Sessions("42"); err != nil || !slices.Equal(got, []int64{9, 10, 100}) {
+			s.Errorf("sessions of 42: %v, %v", got, err)
+		}
+		if got, err := v.Sessions("4"); err != nil || len(got) != 0 {
+			s.Errorf("sessions of 4: %v, %v", got, err)
+		}
+	}},
+
 	{"list", "tickets are listed in the order of their ids, and the list ends at an error of visit", func(s *suite) {
 		l := s.Open()
 		ids := []string{"10", "9", "fix-login", "fix", "é", "x.json", "A", ".hidden"}
