@@ -29,8 +29,8 @@ examples:
 }
 
 var lsColumns = []column{
-	{name: "key", least: 14}, {name: "state"}, {name: "gen"}, {name: "holder", least: 12}, {name: "command", least: 8, spare: true},
-	{name: "since"}, {name: "renewed", spare: true}, {name: "waiting", spare: true}, {name: "note", least: 8, spare: true},
+	{name: "key", least: 14}, {name: "state"}, {name: "gen"}, {name: "holder", least: 12}, {name: "command", least: 8, spare: 2},
+	{name: "since"}, {name: "renewed", spare: 1}, {name: "waiting", spare: 4}, {name: "note", least: 8, spare: 3},
 }
 
 func (c *call) ls(ctx *cli.Context) error {

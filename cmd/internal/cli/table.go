@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A column of a table. On a terminal that is too narrow, columns with a least width are cut, and the
-// spare ones left out if that is not enough.
+// A column of a table. On a terminal that is too narrow, columns with a least width are cut, and if that
+// is not enough spare ones are left out.
 type column struct {
 	name  string
-	least int  // the width to which it may be cut; 0: it is never cut
-	spare bool // left out if empty everywhere, or if there is no room
+	least int // the width to which it may be cut; 0: it is never cut
+	spare int // 1: the first to be left out, and so on; 0: never. A spare one that is empty is left out anyway
 }
 
 // A cell is escaped text, with a colour on a terminal.
@@ -69,7 +69,7 @@ func fit(total int, columns []column, rows [][]cell) []int {
 		for _, row := range rows {
 			widths[i] = max(widths[i], width(row[i].text))
 		}
-		if widths[i] > 0 || !c.spare {
+		if widths[i] > 0 || c.spare == 0 {
 			widths[i] = max(widths[i], len(c.name))
 		}
 	}
@@ -105,15 +105,19 @@ func over(total int, widths []int, of func(i, w int) int) int {
 	return sum - total
 }
 
-// drop leaves out the last spare column that is there.
+// drop leaves out the spare column that goes first of those that are there.
 func drop(columns []column, widths []int) bool {
-	for i := len(columns) - 1; i >= 0; i-- {
-		if columns[i].spare && widths[i] > 0 {
-			widths[i] = 0
-			return true
+	first := -1
+	for i, c := range columns {
+		if c.spare > 0 && widths[i] > 0 && (first < 0 || c.spare < columns[first].spare) {
+			first = i
 		}
 	}
-	return false
+	if first < 0 {
+		return false
+	}
+	widths[first] = 0
+	return true
 }
 
 // shrink takes one from the widest column that may be cut.
