@@ -104,6 +104,7 @@ func (r *reader) Active() ([]string, error) {
 		}
 		ids = append(ids, id)
 	}
+	slices.Sort(ids) // the files are in the order of their names
 	return ids, nil
 }
 

@@ -66,6 +66,9 @@ func (t *tx) NextGeneration(key fslease.Key, s fslease.State) (int64, error) {
 	if next <= c.Ceiling {
 		return next, nil
 	}
+	if next > fslease.MaxNumber {
+		return 0, &fslease.RepositoryError{Fault: fslease.FaultLedger, Key: key, What: "there is no generation left that a record can hold"}
+	}
 	c, err = t.l.raiseCeiling(next)
 	if err != nil {
 		return 0, err
