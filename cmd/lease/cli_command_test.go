@@ -149,24 +149,27 @@ func TestNestedRuns(t *testing.T) {
 
 // The fence's are the only descriptors that the command gets beside 0, 1, 2 and what the caller gave, numbered out of a shell's way.
 func TestNoDescriptorLeaks(t *testing.T) {
-	// /proc/$$ is the command itself, which opens nothing of its own here.
-	list := `for f in /proc/$$/fd/*; do echo "${f##*/} $(readlink "$f")"; done`
+	const list = "#!/bin/sh\nexec find /proc/self/fd -mindepth 1 -not -lname '/proc/*' -printf '%f %l\\n'\n"
 	for name, c := range map[string]struct {
 		script string
 		given  map[int]string
 		lowest int
 	}{
-		"run":              {`lease run repo/api task:42 -- sh -c "$1"`, nil, 100},
-		"fenced":           {`lease acquire --ttl 1h repo/api task:42 >/dev/null; lease fenced repo/api --token 1 -- sh -c "$1"`, nil, 100},
-		"given by caller":  {`lease run repo/api task:42 -- sh -c "$1" 5</dev/null 7>given`, map[int]string{5: "/dev/null", 7: "given"}, 100},
-		"few descriptors":  {`ulimit -n 60; lease run repo/api task:42 -- sh -c "$1"`, nil, 20},
-		"after a long run": {`lease run --ttl 2s --heartbeat 50ms repo/api task:42 -- sh -c "sleep 1; $1"`, nil, 100},
-		"after a wait":     {`lease run repo/api -- sleep 0.5 & sleep 0.1; lease run repo/api task:42 -- sh -c "$1"`, nil, 100},
+		"run":              {`lease run repo/api task:42 -- ./list`, nil, 100},
+		"fenced":           {`lease acquire --ttl 1h repo/api task:42 >/dev/null; lease fenced repo/api --token 1 -- ./list`, nil, 100},
+		"given by caller":  {`lease run repo/api task:42 -- ./list 5</dev/null 7>given`, map[int]string{5: "/dev/null", 7: "given"}, 100},
+		"few descriptors":  {`ulimit -n 60; lease run repo/api task:42 -- ./list`, nil, 20},
+		"after a long run": {`lease run --ttl 2s --heartbeat 50ms repo/api task:42 -- sh -c "sleep 1; exec ./list"`, nil, 100},
+		"after a wait":     {`lease run repo/api -- sleep 0.5 & sleep 0.1; lease run repo/api task:42 -- ./list`, nil, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := NewLedger(t)
-			r := l.Sh(c.script, list).Want(t, 0)
+			if err := os.WriteFile(filepath.Join(l.Work, "list"), []byte(list), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			ours := l.Sh("./list").Want(t, 0).Stdout // what find opens itself, and what this test has from its own caller
+			r := l.Sh(c.script).Want(t, 0)
 			fences := map[string]bool{}
 			for _, line := range strings.Split(strings.TrimSpace(r.Stdout), "\n") {
 				number, target, _ := strings.Cut(line, " ")
@@ -175,7 +178,7 @@ func TestNoDescriptorLeaks(t *testing.T) {
 					t.Fatalf("%v\n%v", err, r)
 				}
 				switch inLedger, err := filepath.Rel(l.Dir, target); {
-				case n <= 2:
+				case n <= 2 || strings.Contains("\n"+ours, "\n"+line+"\n"):
 				case c.given[n] != "":
 					if filepath.Base(target) != filepath.Base(c.given[n]) {
 						t.Errorf("descriptor %d is %s, want %s", n, target, c.given[n])
@@ -215,7 +218,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 		{[]int{127}, "no-such-command-anywhere"},
 		{[]int{127}, "./no-such-file"},
 		{[]int{126}, "./plain"},
-		{[]int{126}, "."},
+		{[]int{126}, "./"},
 		{[]int{126}, "./text"},
 		{[]int{126, 127}, "./script"}, // shells differ
 		{[]int{126, 127}, ""},

@@ -41,7 +41,7 @@ func folder(t testing.TB, path string, mode os.FileMode, uid int) string {
 func TestLedgerUsedOnceWithSudo(t *testing.T) {
 	needs(t, "root")
 	l := NewLedger(t)
-	folder(t, l.Work, 0o755, ann)
+	l.Open()
 	folder(t, filepath.Dir(l.Dir), 0o755, ann)
 	user := l.As(ann)
 	user.Run("run", "task:42", "--", "true").Want(t, 0)
@@ -65,12 +65,14 @@ func TestLedgerUsedOnceWithSudo(t *testing.T) {
 func TestLedgerMadeWithSudo(t *testing.T) {
 	needs(t, "root")
 	l := NewLedger(t)
+	l.Open()
 	folder(t, filepath.Dir(l.Dir), 0o755, ann)
 	l.Run("run", "task:42", "--", "true").Want(t, 0)
 	r := l.As(ann).Run("acquire", "--ttl", "1h", "task:42")
 	if r.Code != 0 {
 		r.Want(t, 74)
-		oneClearLine(t, r, l.Dir, "root")
+		oneClearLine(t, r, l.Dir)
+		r.Says(t, "root")
 	}
 }
 
@@ -102,6 +104,7 @@ func TestForeignLedgerIsNotUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := NewLedger(t)
+			l.Open()
 			home := folder(t, filepath.Join(filepath.Dir(l.Dir), "home"), 0o755, c.me)
 			tmp := folder(t, filepath.Join(filepath.Dir(l.Dir), "tmp"), 0o777|os.ModeSticky, 0)
 			work := folder(t, filepath.Join(tmp, "work"), 0o777, c.me)
@@ -159,8 +162,7 @@ func TestSharedLedger(t *testing.T) {
 	needs(t, "root", "setpriv")
 	const group = "4720"
 	l := NewLedger(t)
-	os.Chmod(filepath.Dir(filepath.Dir(l.Dir)), 0o755)
-	os.Chmod(filepath.Dir(l.Dir), 0o755)
+	l.Open()
 	as := func(uid string, groups ...string) *Ledger {
 		return l.In("setpriv", "--reuid", uid, "--regid", uid, "--groups", strings.Join(append(groups, uid), ","), "sh", "-c", `umask 077; exec "$@"`, "sh")
 	}

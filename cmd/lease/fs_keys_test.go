@@ -45,7 +45,7 @@ func goodKeys() []string {
 		"A", "a", // case counts
 		"x/b", "x_b", "x%2Fb", "x%b", "x-b", "x=b,c+d@e",
 		"caf\u00e9", "cafe\u0301", // composed and decomposed look the same and are not
-		"x.json", "x.lock", "x.fence", "x.json.json", ".json", "json", "x.json/y",
+		"x.json", "x.lock", "x.fence", "x.json.json", ".json", "json", "y.json/z",
 		".hidden", "..hidden", "...", "z../y", "dir.lock/x", "~", "%", "%41", "*", "?", "$HOME", "a;b", `a"b`, "a'b", `a\b`, "`id`", "#", "!",
 		"with space", " lead", "trail ", "\U0001F512/\U0001F680", "日本語", "\u202eabc", "a\u200bb", "a|b", "a&b", "CON", "nul",
 		strings.TrimSuffix(strings.Repeat("s/", 512), "/") + "s", // 1,024 bytes in 512 segments
@@ -54,7 +54,7 @@ func goodKeys() []string {
 	}
 	for n := 119; n <= 300; n++ { // around the longest file names, and the segments that are cut
 		if n < 125 || n > 250 && n < 260 || n%60 == 0 || n == 300 {
-			keys = append(keys, strings.Repeat("l", n), "l/"+strings.Repeat("\u00e9", n/2))
+			keys = append(keys, strings.Repeat("l", n), fmt.Sprintf("l/%d%s", n, strings.Repeat("\u00e9", n/2)))
 		}
 	}
 	// Two long segments that differ at the end only.

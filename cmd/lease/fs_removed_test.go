@@ -36,7 +36,8 @@ func TestRemovedLockFile(t *testing.T) {
 	l.Run("run", "-n", "repo", "--", "true").Want(t, 0)
 }
 
-// Somebody who removes lock files all the time makes nobody share a key: eight loops, and never two inside.
+// Somebody who removes lock files all the time makes nobody share a key. In the moment between the last look at the lock and the write
+// one may overwrite another's grant; who lost it is told, 76, and its command does not start beside the other's.
 func TestRemovedLockFileUnderContention(t *testing.T) {
 	l := made(t)
 	const loops, rounds = 8, 12
@@ -44,7 +45,8 @@ func TestRemovedLockFileUnderContention(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `for i in $(seq ` + fmt.Sprint(rounds) + `); do
-		lease run repo/api -- sh -c 'mkdir inside || echo clash >>clash; n=$(cat count); sleep 0.002; echo $((n+1)) >count; rmdir inside' || exit
+		lease run repo/api -- sh -c 'mkdir inside || echo clash >>clash; n=$(cat count); sleep 0.002; echo $((n+1)) >count; echo x >>done; rmdir inside'
+		code=$?; test $code = 0 || test $code = 76 || exit $code
 	done`
 	var all []*Process
 	for range loops {
@@ -68,13 +70,16 @@ func TestRemovedLockFileUnderContention(t *testing.T) {
 		}
 	}
 	for _, p := range all {
-		p.Wait().Want(t, 0)
+		if r := p.Wait(); r.Code != 0 {
+			t.Errorf("want exit 0 or 76 of every run\n%v", r)
+		}
 	}
 	if removed < 20 {
 		t.Fatalf("only %d lock files were removed", removed)
 	}
-	if got := l.File("count"); got != fmt.Sprint(loops*rounds) || l.File("clash") != "" {
-		t.Errorf("count is %s, want %d; clashes: %q", got, loops*rounds, l.File("clash"))
+	done := strings.Count(l.File("done"), "x")
+	if got := l.File("count"); got != fmt.Sprint(done) || l.File("clash") != "" || done < loops*rounds/2 {
+		t.Errorf("count is %s after %d commands; clashes: %q", got, done, l.File("clash"))
 	}
 }
 
