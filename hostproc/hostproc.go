@@ -61,7 +61,7 @@ func (*Processes) Death(h fslease.Holder) (<-chan struct{}, func(), error) {
 
 // Kin reports whether h is this process or one of its ancestors.
 func (p *Processes) Kin(h fslease.Holder) bool {
-	if h.IsTicket() || h.Evidence == fslease.EvidenceNone {
+	if h.IsTicket() || h.Evidence == fslease.EvidenceNone || h.BootID == "" || h.StartTime == 0 {
 		return false
 	}
 	self, err := procinfo.Self()
