@@ -105,8 +105,11 @@ func (c config) encode() []byte {
 func (l *Ledger) readConfig() (config, error) {
 	data, err := l.fsys.ReadFile(configFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := l.refuseForeign(); err != nil {
-			return config{}, err
+		if foreign := l.refuseForeign(); foreign != nil {
+			if _, err := l.dir.stat(configFile); err == nil {
+				return l.readConfig() // somebody made the ledger between our two looks
+			}
+			return config{}, foreign
 		}
 		return config{}, err
 	}
