@@ -19,7 +19,8 @@ type Lease struct {
 	ttl       time.Duration
 	heartbeat time.Duration
 	lost      chan struct{}
-	done      chan struct{} // released
+	done      chan struct{} // Release has begun
+	gone      chan struct{} // Release has ended
 	unwatch   func() bool
 	waker     Waker // of the wait for the keys; nil if there was none
 	tenure    tenure
@@ -56,7 +57,7 @@ func newLease(ctx context.Context, a *acquisition) *Lease {
 
 // hold begins to renew, and to watch that renewals succeed in time.
 func (l *Lease) hold(ctx context.Context) {
-	l.lost, l.done, l.renewNow = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	l.lost, l.done, l.gone, l.renewNow = make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	if l.fence != nil {
 		l.fenceUse, l.keeps = 1, true
 	}
@@ -271,10 +272,12 @@ func (l *Lease) Release() error {
 	l.mu.Lock()
 	if l.released {
 		l.mu.Unlock()
+		<-l.gone // the end of the context may have begun it
 		return nil
 	}
 	l.released = true
 	close(l.done)
+	defer close(l.gone)
 	unwatch := l.unwatch
 	if l.keeps {
 		l.keeps = false

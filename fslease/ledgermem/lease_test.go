@@ -123,6 +123,35 @@ func (c cancelling) Update(ctx context.Context, keys []fslease.Key, fn func(fsle
 	return c.Ledger.Update(ctx, keys, fn)
 }
 
+// A program that is interrupted ends its context and then defers Release: it must not be gone before the
+// lease is.
+func TestReleaseWaitsForTheOneThatTheContextBegan(t *testing.T) {
+	bubble(t, func(t *testing.T, store *ledgermem.Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := store.Handle("ann")
+		lease, err := manager(t, slow{h}).Acquire(ctx, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		synctest.Wait()
+		if err := lease.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := h.View(t.Context()).Load("k"); err != nil || st.Current() != nil {
+			t.Errorf("after Release returned: %+v, %v", st, err)
+		}
+	})
+}
+
+// slow is a ledger whose updates take a second.
+type slow struct{ fslease.Ledger }
+
+func (s slow) Update(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	time.Sleep(time.Second)
+	return s.Ledger.Update(ctx, keys, fn)
+}
+
 func TestTakeoverIsLoggedOnceForADeadLeaseAboveSeveralKeys(t *testing.T) {
 	events := map[string]int{}
 	store := ledgermem.New(ledgermem.Options{Log: func(e fslease.Event) { events[e.Event+" "+string(e.Key)]++ }})
