@@ -100,6 +100,19 @@ func TestStandardOutputClosedEarly(t *testing.T) {
 	}
 }
 
+// A token that nobody was told is a lease that nobody could give back: it is given back at once.
+func TestAnswerThatCannotBeWritten(t *testing.T) {
+	l := NewLedger(t)
+	r := l.Sh("lease acquire --ttl 1h a b >/dev/full").Want(t, 74)
+	oneClearLine(t, r, "no space left")
+	l.Run("check", "a").Want(t, 1)
+	l.Run("check", "b").Want(t, 1)
+	l.Sh("lease ls >/dev/full").Want(t, 0) // nothing to say
+	l.Run("acquire", "--ttl", "1h", "a").Want(t, 0)
+	l.Sh("lease ls >/dev/full").Want(t, 74)
+	l.Sh("lease show a >/dev/full").Want(t, 74)
+}
+
 // What stands in the caller's environment about another lease is replaced, and appears once.
 func TestEnvironmentIsReplaced(t *testing.T) {
 	l := NewLedger(t)

@@ -126,6 +126,7 @@ func TestUsageErrors(t *testing.T) {
 		{"run"},
 		{"nope"},
 		{"RUN", "k", "--", "touch", "ran"},
+		command("run", "k", "--note", strings.Repeat("x", 1025)),
 		// The keys of tickets.
 		command("run", "ticket:1"),
 		command("run", "k", "ticket:1/x"),
