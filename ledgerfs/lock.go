@@ -177,7 +177,7 @@ func (l *Ledger) lockOwners(name string) []int {
 // makeEmpty makes an empty file with the mode and owner of the ledger; that somebody else did is fine.
 func (l *Ledger) makeEmpty(name string) error {
 	fd, err := l.dir.open(name, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL, l.dir.file)
-	if errors.Is(err, fs.ErrNotExist) {
+	for try := 0; errors.Is(err, fs.ErrNotExist) && try < maxTries; try++ {
 		if err := l.mkdirAll(path.Dir(name), false); err != nil {
 			return err
 		}

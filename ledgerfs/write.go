@@ -18,6 +18,10 @@ const (
 	durable             // once it returned, a power cut leaves the new one
 )
 
+// maxTries is how often a folder that is gone when a file is to be made in it is made again: a collection
+// removes those that are empty.
+const maxTries = 10
+
 // write replaces the file name by data: a temporary file in the same directory, synced, then renamed.
 // Whoever calls it holds the lock under which name changes. It ends in one of three ways: nil, the data is
 // there; an error, nothing changed; FaultUnknown, the directory could not be synced after the rename.
@@ -64,7 +68,7 @@ func (l *Ledger) makeTemp(temp string, data []byte, c care) error {
 	for try := 0; ; try++ {
 		err := l.fsys.WriteTemp(temp, data, c != hint)
 		switch {
-		case err == nil || try == 10:
+		case err == nil || try == maxTries:
 			return err
 		case errors.Is(err, fs.ErrExist):
 			err = l.fsys.Remove(temp)
@@ -91,7 +95,7 @@ func (l *Ledger) link(name string, data []byte, take func(fd int) error) error {
 		} else {
 			err = l.dir.linkLocked(name, data, take)
 		}
-		if err == nil || try == 10 || !errors.Is(err, fs.ErrNotExist) {
+		if err == nil || try == maxTries || !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if err := l.mkdirAll(path.Dir(name), false); err != nil {
@@ -103,6 +107,15 @@ func (l *Ledger) link(name string, data []byte, take func(fd int) error) error {
 // mkdirAll makes a folder and those above it. With sync each new one's parent is synced, so that what is
 // synced inside it can be found after a power cut.
 func (l *Ledger) mkdirAll(dir string, sync bool) error {
+	for try := 0; ; try++ {
+		err := l.mkdirEach(dir, sync)
+		if try == maxTries || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+}
+
+func (l *Ledger) mkdirEach(dir string, sync bool) error {
 	done := ""
 	for part := range strings.SplitSeq(dir, "/") {
 		parent := done
