@@ -18,67 +18,77 @@ type Handover struct {
 // lives, so that a killed one leaves nothing behind: it waits until no command of an earlier holder is
 // left under the keys (within req.Wait; in vain: the keys are given back), and then writes the new holder.
 func (m *Manager) AcquireFor(ctx context.Context, req Request, to Handover) ([]Record, error) {
+	records, fence, err := m.AcquireFenced(ctx, req, to)
+	if fence != nil {
+		_ = fence.Unlock()
+	}
+	return records, err
+}
+
+// AcquireFenced is AcquireFor that leaves the fence to the caller, to be handed on too.
+func (m *Manager) AcquireFenced(ctx context.Context, req Request, to Handover) ([]Record, Fence, error) {
 	if to.TTL != 0 {
 		if err := CheckTTL(to.TTL); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	a, err := m.begin(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer a.abandon()
 	a.ttl = 0
 	a.req.Fence = true
 	if err := a.take(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return a.handOver(ctx, to)
-}
-
-// handOver waits for the fence, drops it, and writes the new holder into what the acquisition took.
-func (a *acquisition) handOver(ctx context.Context, to Handover) ([]Record, error) {
-	err := a.passFence(ctx)
-	var handed []Record
+	err = a.enterFence(ctx)
+	var records []Record
 	if err == nil {
-		err = a.m.ledger.Update(ctx, a.keys, func(tx Tx) error {
-			handed = nil
-			for _, old := range a.records {
-				st, err := tx.Load(old.Key)
-				if err != nil {
-					return err
-				}
-				cur, err := CheckToken(old.Key, st, old.Generation, a.me.Holder().ID)
-				if err != nil {
-					return err
-				}
-				rec := Handed(cur, to.Holder, to.TTL, tx.Now())
-				if err := tx.Put(rec, true); err != nil {
-					return err
-				}
-				handed = append(handed, rec)
-			}
-			return nil
-		})
+		records, err = a.handOver(ctx, to)
 	}
 	if err != nil {
-		_ = a.m.ledger.Update(context.WithoutCancel(ctx), a.keys, func(tx Tx) error { a.giveBack(tx); return nil })
-		return nil, err
+		_ = m.ledger.Update(context.WithoutCancel(ctx), a.keys, func(tx Tx) error { a.giveBack(tx); return nil })
+		return nil, nil, err
 	}
-	return handed, nil
+	fence := a.fence
+	a.fence = nil
+	return records, fence, nil
 }
 
-// passFence makes sure that no work of an earlier holder is left: it has the fence for a moment.
-func (a *acquisition) passFence(ctx context.Context) error {
-	if a.fence == nil {
-		fence, err := a.m.awaitFence(ctx, a.keys, a.fenceLimit(), a.waker, a.req.Waiting)
-		if err != nil {
-			return err
-		}
-		a.fence = fence
+// enterFence waits for the fence, unless it was had with the keys.
+func (a *acquisition) enterFence(ctx context.Context) error {
+	if a.fence != nil {
+		return nil
 	}
-	a.dropFence()
-	return nil
+	fence, err := a.m.awaitFence(ctx, a.keys, a.fenceLimit(), a.waker, a.req.Waiting)
+	a.fence = fence
+	return err
+}
+
+// handOver writes the new holder into what the acquisition took.
+func (a *acquisition) handOver(ctx context.Context, to Handover) ([]Record, error) {
+	var handed []Record
+	err := a.m.ledger.Update(ctx, a.keys, func(tx Tx) error {
+		handed = nil
+		for _, old := range a.records {
+			st, err := tx.Load(old.Key)
+			if err != nil {
+				return err
+			}
+			cur, err := CheckToken(old.Key, st, old.Generation, a.me.Holder().ID)
+			if err != nil {
+				return err
+			}
+			rec := Handed(cur, to.Holder, to.TTL, tx.Now())
+			if err := tx.Put(rec, true); err != nil {
+				return err
+			}
+			handed = append(handed, rec)
+		}
+		return nil
+	})
+	return handed, err
 }
 
 // Transfer gives the lease of key, whose current token must be token, to another process at a new

@@ -81,12 +81,8 @@ func startable(tx Tx, before Ticket) error {
 // openSession waits for the fence and writes the session, in the order that a crash cannot spoil: what
 // makes reconcile look, the reservations, the session, and last the ticket, which makes it count.
 func (a *acquisition) openSession(ctx context.Context, before Ticket, req Start) (Session, error) {
-	if a.fence == nil {
-		fence, err := a.m.awaitFence(ctx, a.keys, a.fenceLimit(), a.waker, a.req.Waiting)
-		if err != nil {
-			return Session{}, err
-		}
-		a.fence = fence
+	if err := a.enterFence(ctx); err != nil {
+		return Session{}, err
 	}
 	var s Session
 	err := a.m.ledger.Update(ctx, a.keys, func(tx Tx) error {

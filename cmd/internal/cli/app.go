@@ -41,6 +41,7 @@ func commands() []entry {
 		{"break", breakCommand},
 		{"ls", lsCommand},
 		{"show", showCommand},
+		{"wait", waitCommand},
 		{"init", initCommand},
 		{"help", helpCommand},
 	}

@@ -4,14 +4,20 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
+
+	"fslease/cmd/internal/child"
+	"fslease/fslease"
 )
 
 func breakCommand(c *call) *cli.Command {
 	return &cli.Command{
 		Name:      "break",
 		Usage:     "take a key away from whoever holds it",
-		UsageText: "lease break KEY --reason TEXT",
-		Flags:     []cli.Flag{text("reason", "TEXT", "why, for the history")},
+		UsageText: "lease break KEY --reason TEXT [--if-silent DUR]",
+		Flags: []cli.Flag{
+			text("reason", "TEXT", "why, for the history"),
+			text("if-silent", "DUR", "watch so long, and break only if it is not renewed"),
+		},
 		Description: `The old token is refused from now on, and the holder is told at its next
 renewal. A command that still runs under the lease is not ended: the next one
 waits for it.
@@ -23,6 +29,7 @@ examples:
 			o := &options{ctx: ctx}
 			key := o.anyKey()
 			reason := o.need("reason", "say why: --reason 'the host is gone'")
+			silence := o.positive("if-silent", 0)
 			if o.err != nil {
 				return o.err
 			}
@@ -30,7 +37,12 @@ examples:
 			if err != nil {
 				return err
 			}
-			broken, err := l.leases.Break(ctx.Context, key, reason, nil)
+			var broken *fslease.Record
+			if silence > 0 {
+				broken, err = l.leases.BreakIfSilent(child.Watch().Context(), key, reason, silence)
+			} else {
+				broken, err = l.leases.Break(ctx.Context, key, reason, nil)
+			}
 			switch {
 			case err != nil:
 				return err
