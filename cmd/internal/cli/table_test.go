@@ -103,3 +103,19 @@ func TestWidthAndCut(t *testing.T) {
 		}
 	}
 }
+
+// What is left out first is the time of the last renewal; who waits and the note are kept longest.
+func TestTableLeavesOutInOrder(t *testing.T) {
+	for w, want := range map[int]string{84: "RENEWED COMMAND NOTE WAITING", 78: "COMMAND NOTE WAITING", 64: "NOTE WAITING", 54: "WAITING", 44: ""} {
+		head := render(t, &screen{width: w}, [][]cell{wideRows[0], wideRows[0]})[0]
+		var got []string
+		for _, name := range []string{"RENEWED", "COMMAND", "NOTE", "WAITING"} {
+			if strings.Contains(head, name) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d columns: %q, want of the spare ones %s", w, head, want)
+		}
+	}
+}
