@@ -147,14 +147,16 @@ func (l *Ledger) refuseForeign() error {
 	return nil
 }
 
-// raiseCeiling makes a ceiling of at least g durable and returns the configuration with it. ledger.lock is
-// the innermost lock.
-func (l *Ledger) raiseCeiling(g int64) (config, error) {
-	return l.changeConfig(func(c *config) {
+// raiseCeiling makes a ceiling durable below which g lies, or if the floor was raised above g meanwhile the
+// next one above that. It returns which it is, and the configuration. ledger.lock is the innermost lock.
+func (l *Ledger) raiseCeiling(g int64) (int64, config, error) {
+	c, err := l.changeConfig(func(c *config) {
+		g = max(g, c.Floor+1)
 		if g > c.Ceiling {
 			c.Ceiling = min(g+generationStep-1, fslease.MaxNumber)
 		}
 	})
+	return g, c, err
 }
 
 // changeConfig changes ledger.json under its lock, durably.

@@ -80,7 +80,11 @@ func (l *Ledger) lock(name string, exclusive bool, wait time.Duration, missing f
 		case !ok && wait == 0:
 			return nil, l.busy(name)
 		case !ok:
-			if err := l.waitFor(lock, name, exclusive, deadline); err != nil {
+			err := l.waitFor(lock, name, exclusive, deadline)
+			if errors.Is(err, errLockMoved) {
+				continue
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -124,6 +128,9 @@ func (l *Ledger) waitFor(lock *flock.Flock, name string, exclusive bool, deadlin
 	defer timer.Stop()
 	select {
 	case err := <-got:
+		if errors.Is(err, fs.ErrNotExist) {
+			return errLockMoved // it is opened anew, and is gone
+		}
 		if err != nil {
 			return l.fail(name, err)
 		}

@@ -66,15 +66,15 @@ func (t *tx) NextGeneration(key fslease.Key, s fslease.State) (int64, error) {
 	if next <= c.Ceiling {
 		return next, nil
 	}
-	if next > fslease.MaxNumber {
-		return 0, &fslease.RepositoryError{Fault: fslease.FaultLedger, Key: key, What: "there is no generation left that a record can hold"}
-	}
-	c, err = t.l.raiseCeiling(next)
+	next, c, err = t.l.raiseCeiling(next)
 	if err != nil {
 		return 0, err
 	}
 	t.cfg = &c
-	return max(next, c.Floor+1), nil
+	if next > c.Ceiling {
+		return 0, &fslease.RepositoryError{Fault: fslease.FaultLedger, Key: key, What: "there is no generation left that a record can hold"}
+	}
+	return next, nil
 }
 
 func (t *tx) Put(rec fslease.Record, lasting bool) error {
