@@ -53,38 +53,42 @@ func (c *call) fenced(ctx *cli.Context) error {
 	return err
 }
 
-// runFenced runs the command under fence, which is nil if it was joined. If the command ended by itself,
-// the fence is unlocked for whatever it left running.
+// runFenced runs the command under fence, which is nil if it was joined.
 func (c *call) runFenced(l *opened, key fslease.Key, token int64, fence fslease.Fence) (child.Status, error) {
-	if fence == nil {
-		fence = noFence{}
+	var fences fenceSet
+	if fence != nil {
+		fences = fenceSet{fence}
 	}
-	process, err := c.startFenced(l, key, token, fence)
+	state, err := l.View(context.Background()).Load(key)
+	var rec fslease.Record
+	if err == nil {
+		rec, err = fslease.CheckToken(key, state, token, "")
+	}
 	if err != nil {
-		_ = fence.Unlock()
+		_ = fences.Unlock()
+		return child.Status{}, err
+	}
+	return c.runIn(fences, child.Command{
+		Argv: c.argv, Env: environment(l.Path(), []fslease.Record{rec}), Inherit: fences.descriptors(),
+	})
+}
+
+// runIn runs a command under fences that this process holds for it. If the command ended by itself they
+// are unlocked, for whatever it left running too; after any other end they last until the last process
+// that inherited them is gone.
+func (c *call) runIn(fences fenceSet, command child.Command) (child.Status, error) {
+	process, err := child.Start(command)
+	if err != nil {
+		_ = fences.Unlock()
 		return child.Status{}, err
 	}
 	status := process.Wait()
 	if status.Signal == 0 && !process.Disturbed() {
-		_ = fence.Unlock() // what fails here keeps the fence, which is the safe side
+		_ = fences.Unlock() // what fails here keeps the fence, which is the safe side
 	} else {
-		_ = fence.Close()
+		_ = fences.Close()
 	}
 	return status, nil
-}
-
-func (c *call) startFenced(l *opened, key fslease.Key, token int64, fence fslease.Fence) (*child.Process, error) {
-	state, err := l.View(context.Background()).Load(key)
-	if err != nil {
-		return nil, err
-	}
-	rec, err := fslease.CheckToken(key, state, token, "")
-	if err != nil {
-		return nil, err
-	}
-	return child.Start(child.Command{
-		Argv: c.argv, Env: environment(l.Path(), []fslease.Record{rec}), Inherit: descriptors(fence),
-	})
 }
 
 // enterFence takes the fence of key, or joins it: who inherited it, or runs under the lease, would wait
@@ -95,9 +99,3 @@ func (c *call) enterFence(l *opened, key fslease.Key, token int64, signals *chil
 	defer w.done()
 	return l.leases.Fenced(signals.Context(), key, token, joined, w.tell)
 }
-
-// noFence is the fence of who joined one.
-type noFence struct{}
-
-func (noFence) Unlock() error { return nil }
-func (noFence) Close() error  { return nil }

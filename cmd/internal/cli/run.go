@@ -27,6 +27,8 @@ func runCommand(c *call) *cli.Command {
 			text("on-lost", "term|ignore", "what to do to the command if the lease is lost"),
 			text("kill-after", "DUR", "how long after TERM to kill it (10s)"),
 			text("fence", "command|tree", "what a successor waits for"),
+			flag("exec", "the command takes lease's place, and holds as long as it lives"),
+			flag("reentrant", "join a lease that this runs under already"),
 		),
 		Description: `Takes all the keys, in its turn, runs the command, and gives them back. The
 exit code is the command's own. The command finds LEASE_KEY, LEASE_TOKEN,
@@ -45,7 +47,9 @@ type runOptions struct {
 	ignore    bool // --on-lost ignore
 	killAfter time.Duration
 	tree      bool // --fence=tree
-	conflict  int  // exit code for a key that is held
+	exec      bool
+	reentrant bool
+	conflict  int // exit code for a key that is held
 }
 
 func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
@@ -59,6 +63,8 @@ func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
 		ignore:    o.choice("on-lost", "term", "ignore") == "ignore",
 		killAfter: o.duration("kill-after", 10*time.Second),
 		tree:      o.choice("fence", "command", "tree") == "tree",
+		exec:      o.execOptions(),
+		reentrant: o.flag("reentrant"),
 		conflict:  75,
 	}
 	if o.has("fence-wait") {
@@ -89,6 +95,19 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.reentrant {
+		mine, rest, err := l.joined(ctx, r.request.Keys)
+		if err != nil {
+			return err
+		}
+		if len(rest) == 0 {
+			return c.runJoined(l, mine, signals)
+		}
+		r.request.Keys = rest
+	}
+	if r.exec {
+		return c.runExec(l, r, signals)
+	}
 	presence, err := l.Announce(ctx.Context, c.argv)
 	if err != nil {
 		return err
@@ -97,12 +116,7 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 	r.request.Presence = presence
 	lease, err := c.acquireToRun(l, r, signals)
 	if err != nil {
-		if is[*fslease.HeldError](err) || hasFault(err, fslease.FaultNewer) {
-			c.fail(err)
-			c.exit = r.conflict
-			return nil
-		}
-		return err
+		return c.refusedToRun(r, err)
 	}
 	process, err := child.Start(child.Command{
 		Argv: c.argv, Env: environment(l.Path(), lease.Records()), Inherit: descriptors(lease.Fence()),
