@@ -54,10 +54,9 @@ func (e *HeldError) Error() string {
 		return strings.Join(lines, "\n")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is ", e.Key)
 	switch {
 	case e.Blocking != nil:
-		b.WriteString("held")
+		fmt.Fprintf(&b, "%s is held", e.Key)
 		if e.Blocking.Key != e.Key {
 			fmt.Fprintf(&b, " through %s", e.Blocking.Key)
 		}
@@ -66,12 +65,11 @@ func (e *HeldError) Error() string {
 			fmt.Fprintf(&b, " (%s)", e.Blocking.Note)
 		}
 	case e.Waiter != nil:
-		fmt.Fprintf(&b, "free, but %s waits for it since %s", e.Waiter.Holder.Describe(), e.Waiter.Since.Format(TimeFormat))
+		fmt.Fprintf(&b, "%s is free, but %s waits for it since %s", e.Key, e.Waiter.Holder.Describe(), e.Waiter.Since.Format(TimeFormat))
 	case len(e.Keepers) > 0:
-		b.WriteString("free, but its fence is still kept by ")
-		b.WriteString(DescribeKeepers(e.Keepers))
+		fmt.Fprintf(&b, "the fence of %s is still kept by %s", e.Key, DescribeKeepers(e.Keepers))
 	default:
-		b.WriteString("held by someone else")
+		fmt.Fprintf(&b, "%s is held by someone else", e.Key)
 	}
 	if e.Reason != "" {
 		b.WriteString(": " + e.Reason)

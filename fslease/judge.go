@@ -2,6 +2,8 @@ package fslease
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -86,7 +88,24 @@ func (j Judgement) Words(ttl time.Duration) string {
 		s += ": " + j.Verdict.Reason
 	}
 	if j.Verdict.Life != Dead && ttl > 0 {
-		s += fmt.Sprintf(", silent for %s of %s", j.Silent.Round(time.Millisecond*100), ttl)
+		s += fmt.Sprintf(", silent for %s of %s", Seconds(j.Silent), Seconds(ttl))
 	}
 	return s
+}
+
+// Seconds shows a duration as people count it while they wait: 12s, 0.3s, 90s, then 15m, 2h30m.
+func Seconds(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	case d < 5*time.Minute:
+		return strconv.FormatInt(int64(d.Round(time.Second).Seconds()), 10) + "s"
+	}
+	text := d.Round(time.Second).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if cut, ok := strings.CutSuffix(text, zero); ok {
+			text = cut + zero[:1]
+		}
+	}
+	return text
 }

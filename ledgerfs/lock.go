@@ -152,7 +152,7 @@ func (l *Ledger) busy(name string) error {
 		who = " by pid " + strings.Trim(fmt.Sprint(pids), "[]")
 	}
 	return &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: l.file(name),
-		What: fmt.Sprintf("%s is locked%s, for longer than a change takes", l.file(name), who),
+		What: fmt.Sprintf("%s is busy: locked%s for longer than a change takes", l.file(name), who),
 		Hint: "a process that was stopped (kill -STOP, ^Z) while it changed a record holds it: continue or end that process"}
 }
 

@@ -15,7 +15,7 @@ func heldMessage(e *fslease.HeldError) (message string, lines []string) {
 		return message, strings.Split(message, "\n")
 	}
 	if e.WaitedFor > 0 {
-		message += fmt.Sprintf(", waited for %s", e.WaitedFor)
+		message += fmt.Sprintf(", waited for %s", fslease.Seconds(e.WaitedFor))
 	}
 	return message, []string{message}
 }

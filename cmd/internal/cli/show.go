@@ -172,7 +172,7 @@ func (p *portrait) lease(out *lines, cur fslease.Record, when func(time.Time) st
 	out.add("since", when(cur.AcquiredAt))
 	if cur.TTL > 0 {
 		out.add("renewed", when(cur.RenewedAt))
-		out.add("ttl", cur.TTL.String())
+		out.add("ttl", fslease.Seconds(cur.TTL))
 	}
 	if cur.Note != "" {
 		out.add("note", cur.Note)
@@ -227,7 +227,7 @@ func (p *portrait) outlook() (string, error) {
 		}
 		text := fmt.Sprintf("waits for %s, held by %s", cur.Key, describe(cur.Holder))
 		if wait := look.Judgement.Wait; wait > 0 && look.Judgement.Verdict.Life != fslease.Alive {
-			text += fmt.Sprintf("; taken over if it is silent for another %s", round(wait))
+			text += fmt.Sprintf("; taken over if it is silent for another %s", fslease.Seconds(wait))
 		}
 		return text, nil
 	}

@@ -41,16 +41,9 @@ func verdict(look fslease.Look) (verdict, reason string) {
 	}
 	reason = look.Judgement.Verdict.Reason
 	if look.Judgement.Reason == fslease.ReasonExpired {
-		reason += fmt.Sprintf(", silent for %s, longer than its ttl of %s", round(look.Judgement.Silent), cur.TTL)
+		reason += fmt.Sprintf(", silent for %s, longer than its ttl of %s", fslease.Seconds(look.Judgement.Silent), fslease.Seconds(cur.TTL))
 	}
 	return look.Judgement.Verdict.Life.String(), reason
-}
-
-func round(d time.Duration) time.Duration {
-	if d < 10*time.Second {
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Second)
 }
 
 // describe names a holder with as much of its command as a line can hold.
