@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fslease/fslease"
+	"fslease/scripts/hooks"
 )
 
 func TestHooksPath(t *testing.T) {
@@ -56,7 +57,7 @@ func TestHooksPath(t *testing.T) {
 // A directory that other repositories use too is not touched.
 func TestHooksPathForeign(t *testing.T) {
 	t.Parallel()
-	for scope, script := range map[string]string{
+	for scope, setup := range map[string]string{
 		"global":  `git config --global core.hooksPath "$HOME/hooks"`,
 		"system":  `git config --system core.hooksPath "$HOME/hooks"`,
 		"command": `true`,
@@ -65,7 +66,7 @@ func TestHooksPathForeign(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.base()
-			w.do("r", script)
+			w.do("r", setup)
 			if scope == "command" {
 				w.env = append(w.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0="+w.dir+"/hooks")
 			}
@@ -77,7 +78,8 @@ func TestHooksPathForeign(t *testing.T) {
 				t.Error("the directory was made")
 			}
 			// What was installed before is hidden, and can be taken away all the same.
-			if plan := w.uninstall("r"); len(plan.Steps) != len(Names) {
+			w.write("hooks/pre-commit", script(PreCommit))
+			if plan := w.uninstall("r"); len(plan.Steps) != len(Names) || w.read("hooks/pre-commit") == "" {
 				t.Errorf("uninstalled: %v", plan.Steps)
 			}
 		})
@@ -124,5 +126,41 @@ func TestFrameworks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The lines that are to be added call lease with all that it needs.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base()
+	for _, name := range Names { // as husky and lefthook run them
+		text, err := hooks.Samples.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(name, string(text))
+	}
+	w.do("r", `echo x >api/handler.go; git add .; sh -e ../prepare-commit-msg .git/COMMIT_EDITMSG message`)
+	out, code := w.try("r", `sh -e ../pre-commit`)
+	checkRefused(t, out, code, []string{"api/handler.go"})
+	out, code = w.try("r", `git commit -qnm m; echo "refs/heads/main $(git rev-parse HEAD) refs/heads/main $(git rev-parse HEAD~)" | sh -e ../pre-push origin ../origin.git`)
+	checkRefused(t, out, code, []string{"api/handler.go"})
+
+	// The pre-commit framework gives no standard input, but variables.
+	text, err := hooks.Samples.ReadFile("pre-commit-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, entry, found := strings.Cut(string(text), "entry: >-\n")
+	entry, _, ended := strings.Cut(entry, "- id:")
+	if !found || !ended {
+		t.Fatal("the entry of pre-push is not found in the sample")
+	}
+	w.write("entry", strings.Join(strings.Fields(entry), " "))
+	for _, ref := range []string{"PRE_COMMIT_FROM_REF=x PRE_COMMIT_TO_REF=$(git rev-parse HEAD)", "X="} {
+		out, code = w.try("r", `export `+ref+` PRE_COMMIT_LOCAL_BRANCH=refs/heads/main PRE_COMMIT_REMOTE_BRANCH=refs/heads/main PRE_COMMIT_REMOTE_NAME=origin PRE_COMMIT_REMOTE_URL=../origin.git
+			sh ../entry </dev/null`)
+		checkRefused(t, out, code, []string{"api/handler.go"})
 	}
 }

@@ -55,12 +55,13 @@ func (w *world) uninstall(dir string) Plan {
 // What was there comes back byte for byte, whatever it was.
 func TestInstallUninstall(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{
+	for name, setup := range map[string]string{
 		"no hooks":           ``,
 		"no hooks directory": `rm -r .git/hooks`,
 		"hooks":              `printf '#!/bin/sh\nexit 0\n\n' >.git/hooks/pre-commit; chmod 750 .git/hooks/pre-commit; printf '\377\000' >.git/hooks/pre-push; chmod 555 .git/hooks/pre-push`,
 		"not executable":     `echo false >.git/hooks/pre-commit; chmod 600 .git/hooks/pre-commit`,
 		"links":              `mkdir tools; echo exit 0 >tools/hook; chmod +x tools/hook; ln -s ../../tools/hook .git/hooks/pre-commit; ln -s nowhere .git/hooks/pre-push`,
+		"a link to ours":     `ln -s "$HOME/ours" .git/hooks/pre-commit`,
 		"empty":              `: >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`,
 		"linked directory":   `mv .git/hooks shared; ln -s ../shared .git/hooks; echo exit 0 >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`,
 	} {
@@ -68,7 +69,8 @@ func TestInstallUninstall(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.do(".", "git init -q r")
-			w.do("r", script)
+			w.write("ours", script(PreCommit))
+			w.do("r", setup)
 			before := w.snapshot("r")
 			if _, err := Install(t.Context(), w.repo("r")); err != nil {
 				t.Fatal(err)
@@ -192,7 +194,7 @@ func TestPreviousHook(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.clone("")
+			w.base()
 			w.hold(others("repo/other")...)
 			w.uninstall("r")
 			for _, name := range Names {
@@ -223,7 +225,7 @@ func TestPreviousHook(t *testing.T) {
 func TestPreviousHookStdin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.clone("")
+	w.base()
 	w.uninstall("r")
 	w.write("r/.git/hooks/pre-push", "#!/bin/sh\ncat >>\"$HOME/stdin\"; echo end >>\"$HOME/stdin\"\n")
 	w.do("r", "chmod +x .git/hooks/pre-push; git push -q")

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +23,18 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "lease" {
 		os.Exit(standIn(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "githook")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	templateDir = dir
+	return m.Run()
 }
 
 // A fakeLedger is what the stand-in for lease reads from $FAKE_LEDGER.
@@ -136,13 +149,15 @@ func newWorld(t testing.TB) *world {
 		w.setenv("GIT_"+who+"_EMAIL", "ann@example.org")
 	}
 	w.write("system", "")
-	w.write("global", "[init]\ndefaultBranch = main\n[protocol \"file\"]\nallow = always\n[advice]\ndetachedHead = false\n[core]\neditor = true\n")
+	w.write("global", "[init]\ndefaultBranch = main\ntemplateDir = ~/template\n[protocol \"file\"]\nallow = always\n[advice]\ndetachedHead = false\n[gc]\nauto = 0\n[maintenance]\nauto = false\n[receive]\nautogc = false\n[core]\neditor = true\n")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, d := range []string{"bin", "template/hooks"} { // of what git copies into a new repository only this
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Symlink(self, filepath.Join(dir, "bin", "lease")); err != nil {
 		t.Fatal(err)
@@ -160,9 +175,19 @@ func (w *world) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
+	alone(func() {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	})
+}
+
+// alone runs f, which writes a file that is executed later, while no other test starts a process: between
+// fork and exec the child would have the file open for writing, and executing it would fail.
+func alone(f func()) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	f()
 }
 
 func (w *world) read(name string) string {
@@ -224,7 +249,7 @@ func (w *world) install(dir string) Plan {
 	w.t.Helper()
 	plan, err := Install(w.t.Context(), w.repo(dir))
 	if err == nil {
-		err = plan.Do()
+		alone(func() { err = plan.Do() })
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -232,12 +257,35 @@ func (w *world) install(dir string) Plan {
 	return plan
 }
 
-// base makes the repository r with api/handler.go and docs/guide.md in a first commit, and hooks in place.
+// base makes r and there, clones of origin.git with api/handler.go and docs/guide.md in a first commit, and the
+// empty mirror.git. The hooks are in place in r, and the ticket 42 of somebody else has repo/api.
 func (w *world) base() {
 	w.t.Helper()
-	w.do(".", `git init -q r; cd r
-		mkdir api docs; seq 20 >api/handler.go; seq 20 >docs/guide.md
-		git add .; git commit -q -m base`)
+	template.Do(func() {
+		made := *w
+		made.dir = templateDir
+		made.makeBase("")
+	})
+	alone(func() {
+		if err := os.CopyFS(w.dir, os.DirFS(templateDir)); err != nil {
+			w.t.Fatal(err)
+		}
+	})
+	w.hold(others("repo/api")...)
+}
+
+// What base copies is made once: starting git is what takes the time.
+var (
+	template    sync.Once
+	templateDir string
+)
+
+// makeBase makes what base says.
+func (w *world) makeBase(initOptions string) {
+	w.t.Helper()
+	w.do(".", `git init -q `+initOptions+` first; cd first; mkdir api docs; seq 20 >api/handler.go; seq 20 >docs/guide.md; git add .; git commit -qm base
+		cd ..; git clone -q --bare first origin.git; rm -rf first; git init -q --bare `+initOptions+` mirror.git
+		for c in r there; do git clone -q origin.git $c; git -C $c remote set-url origin ../origin.git; done`)
 	w.install("r")
 }
 

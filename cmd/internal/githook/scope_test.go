@@ -26,7 +26,7 @@ func TestCheckScope(t *testing.T) {
 		{"the index", `echo x >docs/guide.md; git add .; git restore --worktree -s HEAD docs`, "", []string{"docs/guide.md"}, []fslease.Key{"repo/api", "repo/web"}},
 		{"the work tree", `rm docs/guide.md; mkdir web; echo x >web/x; echo x >api/handler.go`, "", []string{"docs/guide.md"}, nil},
 		{"only touched", `touch -d 2001-01-01 docs/guide.md`, "", nil, []fslease.Key{"repo/api", "repo/web"}},
-		{"unknown and ignored files", `echo '*.o' >api/.gitignore; mkdir -p web/a/b; echo x >web/a/b/c; echo x >"$(printf 'n\n\377')"; echo x >api/x.o`, "", []string{"n\n\xff"}, nil},
+		{"unknown and ignored files", `echo '*.o' >api/.gitignore; mkdir -p web/a/b; echo x >web/a/b/c; echo x >"$(printf 'n\n\377')"; mkdir -p new/a; echo x >new/a/b; echo x >api/x.o`, "", []string{"n\n\xff", "new/a/b"}, nil},
 		{"renamed out", `git mv api/handler.go docs/handler.go`, "", []string{"docs/handler.go"}, []fslease.Key{"repo/web"}},
 		{"a merge carries no more than it changes", `git checkout -qb side; echo x >docs/guide.md; git commit -qam m; git checkout -q main; git merge -q --no-ff --no-commit side; echo x >api/handler.go; git add .`, "", nil, []fslease.Key{"repo/web"}},
 		{"an unmerged path", `git checkout -qb side; echo x >docs/guide.md; git commit -qam m; git checkout -q main; echo y >docs/guide.md; git commit -qam m; git merge -q side || true`, "HEAD", []string{"docs/guide.md"}, []fslease.Key{"repo/api", "repo/web"}},
@@ -37,7 +37,7 @@ func TestCheckScope(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.clone("")
+			w.base()
 			w.hold()
 			w.do("r", test.script)
 			w.do("r", "mkdir -p sub")

@@ -67,6 +67,16 @@ func TestStatus(t *testing.T) {
 	w.checkStatus("r", "r no: there is no hook", "linked no: there is no hook")
 }
 
+// A worktree is asked about its own configuration, wherever the question comes from.
+func TestStatusFromHook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base()
+	w.do("r", `git worktree add -q ../linked; git config extensions.worktreeConfig true; git config --worktree core.hooksPath /nowhere`)
+	w.env = append(w.env, "GIT_DIR="+w.dir+"/r/.git", "GIT_INDEX_FILE="+w.dir+"/r/.git/index")
+	w.checkStatus("r", "r no: there is no hook", "linked ok: git runs it")
+}
+
 func TestStatusHook(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ script, want string }{
