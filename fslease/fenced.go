@@ -80,15 +80,19 @@ func (l *Lease) leaveFence() {
 }
 
 // awaitFence takes the fence within limit (0: at once or not at all), then reads the records again under
-// the lock: work starts only under a token that is current. Losing the lease ends the wait. With keep the
-// lease itself keeps the fence until it is released.
-func (l *Lease) awaitFence(ctx context.Context, keep bool, limit time.Duration, tell func(*HeldError)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+// the lock: work starts only under a token that is current. The end of the lease ends the wait. With keep
+// the lease itself keeps the fence until it is released.
+func (l *Lease) awaitFence(caller context.Context, keep bool, limit time.Duration, tell func(*HeldError)) error {
+	ctx, cancel := context.WithCancelCause(caller)
 	defer cancel(nil)
 	go func() {
 		select {
 		case <-l.lost:
 			cancel(l.Err())
+		case <-l.done:
+			if caller.Err() == nil { // else the lease was given up because the caller's context ended
+				cancel(l.givenUp())
+			}
 		case <-ctx.Done():
 		}
 	}()
@@ -101,13 +105,20 @@ func (l *Lease) awaitFence(ctx context.Context, keep bool, limit time.Duration, 
 		return err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.released {
-		_ = fence.Unlock()
-		return &LostError{Key: l.keys[0], Generation: l.records[0].Generation, Reason: string(ReasonReleased)}
+	released := l.released
+	if !released {
+		l.fence, l.fenceUse, l.keeps = fence, l.fenceUse+1, keep
 	}
-	l.fence, l.fenceUse, l.keeps = fence, l.fenceUse+1, keep
+	l.mu.Unlock()
+	if released {
+		_ = fence.Unlock()
+		return l.givenUp()
+	}
 	return nil
+}
+
+func (l *Lease) givenUp() error {
+	return &LostError{Key: l.keys[0], Generation: l.Token(), Reason: string(ReasonReleased)}
 }
 
 // verify reads the records under the lock and fails with a *LostError if one is not current.

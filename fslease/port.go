@@ -195,7 +195,8 @@ type Waker interface {
 	C() <-chan struct{}
 	// Poll returns after how long to look again without any hint.
 	Poll() time.Duration
-	// Close frees what the waker holds. It need not be called on the way to starting a command.
+	// Close frees what the waker holds. It need not be called on the way to starting a command. A Watch
+	// afterwards does nothing.
 	Close() error
 }
 

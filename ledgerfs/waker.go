@@ -154,6 +154,9 @@ func (w *waker) watchDeaths(i fslease.Interest) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.deaths == nil {
+		return // closed
+	}
 	for id, stop := range w.deaths {
 		if _, wanted := targets[id]; !wanted {
 			stop()

@@ -10,6 +10,7 @@ type waker struct {
 	store    *Store
 	c        chan struct{}
 	interest fslease.Interest
+	closed   bool
 }
 
 // NewWaker returns a waker that misses nothing.
@@ -21,7 +22,9 @@ func (w *waker) Watch(i fslease.Interest) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
 	w.interest = i
-	w.store.wakers[w] = true
+	if !w.closed {
+		w.store.wakers[w] = true
+	}
 }
 
 func (w *waker) C() <-chan struct{} { return w.c }
@@ -32,6 +35,7 @@ func (w *waker) Poll() time.Duration { return time.Second }
 func (w *waker) Close() error {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
+	w.closed = true
 	delete(w.store.wakers, w)
 	return nil
 }

@@ -54,7 +54,7 @@ var wakerCases = []testCase{
 		s.told(fslease.Interest{Keepers: keepers}, func() { s.ok(f.Unlock()) })
 	}},
 
-	{"watch again", "what is watched can change, and a waker that was closed is quiet", func(s *suite) {
+	{"watch again", "what is watched can change, and a waker that was closed watches nothing any more", func(s *suite) {
 		l := s.Open()
 		h := s.announce(l)
 		for _, k := range keys("a", "b") {
@@ -66,6 +66,7 @@ var wakerCases = []testCase{
 		s.bury(l, "b", fslease.ReasonReleased)
 		s.hint(w)
 		s.ok(w.Close())
+		w.Watch(fslease.Interest{Keys: keys("a"), Holders: []fslease.Holder{h}, Keepers: []fslease.Keeper{{PID: h.PID, Process: &h}}})
 	}},
 }
 

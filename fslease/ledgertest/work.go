@@ -123,20 +123,44 @@ var workCases = []testCase{
 		s.ok(wait(s, done, "the successor's turn"))
 	}},
 
-	{"lost while waiting", "who loses the lease while it waits for the fence does not begin", func(s *suite) {
+	{"ended while waiting", "who loses the lease, or gives it up, while it waits for the fence does not begin and waits no longer", func(s *suite) {
+		for _, how := range []string{"loss", "release"} {
+			a, l := s.manager()
+			f := s.fence(l, "k")
+			lease := s.acquire(a, "k")
+			done := async(func() error {
+				return lease.RunFenced(s.hang(), func(context.Context, int64) error { s.Error("it runs"); return nil })
+			})
+			stays(s, done, "work that waits for the fence")
+			if how == "release" {
+				s.ok(lease.Release())
+			} else {
+				_, err := a.Break(s.Context(), "k", "test", nil)
+				s.ok(err)
+				s.lost("renewal", lease.Renew(s.Context()))
+			}
+			s.lost("RunFenced after "+how, wait(s, done, "the wait to end"))
+			s.ok(f.Unlock())
+			s.ok(s.fence(l, "k").Unlock())
+		}
+	}},
+
+	{"given up while waiting", "a request whose context ends while it waits for the fence gives the lease back and returns the cause", func(s *suite) {
 		a, l := s.manager()
 		f := s.fence(l, "k")
-		lease := s.acquire(a, "k")
+		ctx, cancel := context.WithCancelCause(s.Context())
+		enough := errors.New("enough")
 		done := async(func() error {
-			return lease.RunFenced(s.hang(), func(context.Context, int64) error { s.Error("it runs"); return nil })
+			_, err := a.AcquireRequest(ctx, fslease.Request{Keys: keys("k"), Wait: fslease.Forever, Fence: true})
+			return err
 		})
-		stays(s, done, "work that waits for the fence")
-		_, err := a.Break(s.Context(), "k", "test", nil)
-		s.ok(err)
-		s.lost("renewal", lease.Renew(s.Context()))
-		s.lost("RunFenced", wait(s, done, "the wait to end"))
+		stays(s, done, "a request that waits for the fence")
+		cancel(enough)
+		s.is(wait(s, done, "the wait to end"), enough)
+		if st := s.load(l, "k"); st.Current() != nil || st.Tomb == nil || st.Tomb.Reason != fslease.ReasonReleased {
+			s.Errorf("on record: %+v", st)
+		}
 		s.ok(f.Unlock())
-		s.ok(s.fence(l, "k").Unlock())
 	}},
 
 	{"killed", "who cannot renew is told before its TTL ends, when somebody else may enter", func(s *suite) {
