@@ -43,6 +43,7 @@ func commands() []entry {
 		{"show", showCommand},
 		{"wait", waitCommand},
 		{"init", initCommand},
+		{"completion", completionCommand},
 		{"help", helpCommand},
 	}
 }
@@ -62,6 +63,9 @@ func Run(args []string) int {
 }
 
 func (c *call) run(args []string) error {
+	if len(args) > 0 && args[0] == completeWord {
+		return c.complete(args[1:])
+	}
 	line, err := c.sort(args)
 	switch {
 	case line.help:

@@ -15,11 +15,17 @@ func helpCommand(c *call) *cli.Command {
 	return &cli.Command{
 		Name:      "help",
 		Usage:     "say how lease, or one of its commands, is used",
-		UsageText: "lease help [COMMAND...]",
+		UsageText: "lease help [COMMAND...] [--man]",
+		Flags:     []cli.Flag{flag("man", "print the man page, for man -l - or a file lease.1")},
 		Description: `examples:
-  lease help
-  lease help run`,
-		Action: func(ctx *cli.Context) error { return c.help(ctx.Args().Slice()) },
+  lease help run
+  lease help --man | man -l -`,
+		Action: func(ctx *cli.Context) error {
+			if ctx.Bool("man") {
+				return c.answer(c.manual())
+			}
+			return c.help(ctx.Args().Slice())
+		},
 	}
 }
 
