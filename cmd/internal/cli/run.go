@@ -27,7 +27,7 @@ func runCommand(c *call) *cli.Command {
 			text("on-lost", "term|ignore", "what to do to the command if the lease is lost"),
 			text("kill-after", "DUR", "how long after TERM to kill it (10s)"),
 			text("fence", "command|tree", "what a successor waits for"),
-			flag("exec", "the command takes lease's place, and holds as long as it lives"),
+			flag("exec", "the command takes lease's place and holds"),
 			flag("reentrant", "join a lease that this runs under already"),
 		),
 		Description: `Takes all the keys, in its turn, runs the command, and gives them back. The
