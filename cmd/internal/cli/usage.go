@@ -131,9 +131,12 @@ func typed(f cli.Flag) (how, usage string) {
 // release is the version that this tree is on the way to, or that it is.
 const release = "0.1.0"
 
+// commit is set by the linker where the build has no version control to ask (scripts/install does).
+var commit string
+
 // version answers with the release and the commit that the binary was built from, if that is known.
 func (c *call) version() error {
-	revision, changed := "", ""
+	revision, changed := commit, ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch s.Key {
