@@ -1,0 +1,113 @@
+package main_test
+
+import (
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// stubborn starts a child that ignores TERM and would go on for minutes, notes its pid in the file child and its own in command.
+const stubborn = `(trap "" TERM; exec sleep 300) & echo $! >child; echo $$ >command; `
+
+// A daemon left behind by a command that ended by itself keeps nothing, unless the whole tree was asked for.
+func TestDaemonLeftBehind(t *testing.T) {
+	t.Parallel()
+	daemon := []string{"k", "--", "sh", "-c", `setsid sleep 300 & echo $! >child; exit 7`}
+	t.Run("command", func(t *testing.T) {
+		for _, option := range [][]string{nil, {"--fence", "command"}, {"--fence=command"}} {
+			l := NewLedger(t)
+			l.Run(append(append([]string{"run"}, option...), daemon...)...).Want(t, 7)
+			child := l.UntilPid("child")
+			l.Run("run", "-n", "k", "--", "true").Want(t, 0)
+			wantGrant(t, l.Run("acquire", "-n", "--ttl", "300s", "k"), "3")
+			if !alive(child) {
+				t.Fatal("the daemon was ended")
+			}
+		}
+	})
+	t.Run("tree", func(t *testing.T) {
+		l := NewLedger(t)
+		l.Run(append([]string{"run", "--fence=tree"}, daemon...)...).Want(t, 7)
+		child := l.UntilPid("child")
+		if l.Lease("k") != nil {
+			t.Fatal("the lease outlived its run")
+		}
+		l.Run("run", "-n", "k", "--", "sh", "-c", "echo ran >ran").Want(t, 75).Says(t, strconv.Itoa(child))
+		notYet(t, l)
+		next := startRun(l, "k", child)
+		next.UntilStderr(strconv.Itoa(child))
+		notYet(t, l)
+		l.End(child)
+		ranAlone(t, l, next)
+	})
+}
+
+// The command does not end by itself, and what it started goes on: the next run waits for that too.
+func TestWhatASignalledCommandStartedIsWaitedFor(t *testing.T) {
+	waitedFor := func(t *testing.T, l *Ledger) {
+		t.Helper()
+		child := l.UntilPid("child")
+		if !alive(child) {
+			t.Fatal("the child was ended: nothing is ever killed for the fence")
+		}
+		l.Run("run", "-n", "k", "--", "sh", "-c", "echo ran >ran").Want(t, 75).Says(t, strconv.Itoa(child))
+		next := startRun(l, "k", l.UntilPid("command"), child)
+		next.UntilStderr(strconv.Itoa(child))
+		notYet(t, l)
+		l.End(child)
+		ranAlone(t, l, next)
+	}
+	t.Run("TERM to the wrapper", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		run := l.Start("run", "--ttl", "300s", "k", "--", "sh", "-c", stubborn+"wait")
+		l.UntilFile("command")
+		run.Signal(syscall.SIGTERM)
+		run.Wait().Want(t, 128+15)
+		waitedFor(t, l)
+	})
+	t.Run("TERM to the wrapper, the command answers with a status", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		run := l.Start("run", "--ttl", "300s", "k", "--", "sh", "-c", `trap "exit 3" TERM; `+stubborn+"wait")
+		l.UntilFile("command")
+		run.Signal(syscall.SIGTERM)
+		run.Wait().Want(t, 3)
+		waitedFor(t, l)
+	})
+	t.Run("a signal to the command", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		run := l.Start("run", "--ttl", "300s", "k", "--", "sh", "-c", stubborn+"wait")
+		l.End(l.UntilPid("command"))
+		run.Wait().Want(t, 128+9)
+		waitedFor(t, l)
+	})
+	t.Run("the lease is lost", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		run := l.Start("run", "--ttl", "2s", "k", "--", "sh", "-c", `trap "exit 0" TERM; `+stubborn+"wait")
+		l.UntilFile("command")
+		l.Run("break", "k", "--reason", "test").Want(t, 0)
+		run.Wait().Want(t, 76)
+		waitedFor(t, l)
+	})
+	t.Run("the lease is taken over", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		run := l.Start("run", "--ttl", "2s", "k", "--", "sh", "-c", stubborn+"wait")
+		command, child := l.UntilPid("command"), l.UntilPid("child")
+		stopAfterRenewal(l, run, "k")
+		next := startRun(l, "k", command, child)
+		l.until("the successor has the lease", func() bool { return l.Lease("k").Int("generation") == 2 })
+		run.Signal(syscall.SIGCONT)
+		run.Wait().Want(t, 76).Says(t, "taken over by generation 2")
+		if alive(command) || !alive(child) {
+			t.Fatalf("command alive %v, child alive %v", alive(command), alive(child))
+		}
+		next.UntilStderr(strconv.Itoa(child))
+		notYet(t, l)
+		l.End(child)
+		ranAlone(t, l, next)
+	})
+}
