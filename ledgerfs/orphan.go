@@ -38,13 +38,13 @@ func (l *Ledger) readNote(name string) (*commandNote, error) {
 }
 
 // noteOrphan keeps the note of a holder's command that may still run, so that the wait for it outlives the
-// holder's files.
+// holder's files. One that cannot be judged from here is kept for those who can.
 func (l *Ledger) noteOrphan(h fslease.Holder) error {
 	if h.Evidence != fslease.EvidenceLock || !fslease.ValidHolderID(h.ID) {
 		return nil
 	}
 	note, err := l.readNote(commandPath(h.ID))
-	if err != nil || note == nil || l.gone(note.Process) {
+	if err != nil || note == nil || l.opt.Processes.Judge(note.Process, l.local()).Life == fslease.Dead {
 		return err
 	}
 	data, err := note.MarshalJSON()
@@ -58,13 +58,8 @@ func (l *Ledger) noteOrphan(h fslease.Holder) error {
 	return l.fail(orphanPath(h.ID), err)
 }
 
-// gone reports whether a command has ended for certain: proven dead, or of another boot. If it cannot be
-// told (another namespace), only the fence counts, so that too is "gone" as far as waiting goes.
-func (l *Ledger) gone(command fslease.Holder) bool {
-	return l.opt.Processes.Judge(command, l.local()).Life != fslease.Alive
-}
-
 // orphans returns the commands that outlived their wrapper and run under a key that overlaps one of keys.
+// Where it cannot be told whether one still runs (another namespace) only its fence counts.
 // With clear, the notes of those that are proven gone are removed.
 func (l *Ledger) orphans(keys []fslease.Key, clear bool) ([]fslease.Keeper, error) {
 	names, err := l.fsys.List(orphansDir)
