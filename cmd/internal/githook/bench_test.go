@@ -36,7 +36,7 @@ func BenchmarkDecide(b *testing.B) {
 	for b.Loop() {
 		setKeys(changes, DefaultPrefix)
 		if r := Decide(changes, reservations); r.Answer != Allow {
-			b.Fatal(r.Message())
+			b.Fatal(r.Refusals)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func BenchmarkPreCommit(b *testing.B) {
 	ledger := benchLedger()
 	for b.Loop() {
 		if r := Run(b.Context(), req, ledger); r.Answer != Allow || r.Err != nil {
-			b.Fatal(r.Message(), r.Err)
+			b.Fatal(r.Refusals, r.Err)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func BenchmarkPrePush(b *testing.B) {
 	for b.Loop() {
 		req := Request{Hook: PrePush, Args: []string{"origin", "nowhere"}, Stdin: strings.NewReader(stdin), Repo: w.repo("r")}
 		if r := Run(b.Context(), req, ledger); r.Answer != Allow || r.Err != nil {
-			b.Fatal(r.Message(), r.Err)
+			b.Fatal(r.Refusals, r.Err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"fslease/fslease"
 )
@@ -35,13 +34,10 @@ var ErrNoLedger = errors.New("no ledger")
 
 // A Reservation is a key that is held by a process or reserved by a ticket.
 type Reservation struct {
-	Key    fslease.Key
-	Ticket string         // empty: a process holds it
-	Status fslease.Status // the ticket's
-	Holder string         // the process, for people
-	Since  time.Time
-	Mine   bool  // the caller's own
-	Err    error // the record cannot be understood: nobody knows whose the key is
+	Lease  fslease.Record
+	Status fslease.Status // of the ticket that holds it, if one does
+	Mine   bool           // the caller's own
+	Err    error          // the record cannot be understood: of Lease only the key is known
 }
 
 // A Request is one run of a hook.
@@ -74,8 +70,9 @@ type Result struct {
 
 // A Refusal is a key of somebody else's, and what the commit or push changes in it.
 type Refusal struct {
-	Reservation Reservation // zero Key: what is outside the caller's own scope (strict)
-	Changes     []Change
+	Reservation
+	Outside bool // strict: no key of somebody else's, but changes outside the caller's own scope
+	Changes []Change
 }
 
 // Refused reports whether the hook must fail. prepare-commit-msg never does.
@@ -163,7 +160,7 @@ func (req Request) changes(ctx context.Context) ([]Change, error) {
 func Decide(changes []Change, reservations []Reservation) Result {
 	keys := make([]fslease.Key, len(reservations))
 	for i, r := range reservations {
-		keys[i] = r.Key
+		keys[i] = r.Lease.Key
 	}
 	held := overlapOf(keys)
 	touching := make([][]Change, len(reservations))
@@ -179,13 +176,13 @@ func Decide(changes []Change, reservations []Reservation) Result {
 		switch {
 		case len(touching[i]) == 0:
 		case r.Err != nil:
-			result.Err = errors.Join(result.Err, fmt.Errorf("%s may be held, and %s lies in it: %w", r.Key, Escape(touching[i][0].Path), r.Err))
+			result.Err = errors.Join(result.Err, fmt.Errorf("%s may be held, and %s lies in it: %w", r.Lease.Key, Escape(touching[i][0].Path), r.Err))
 		default:
 			result.Refusals = append(result.Refusals, Refusal{Reservation: r, Changes: touching[i]})
 		}
 	}
 	slices.SortStableFunc(result.Refusals, func(a, b Refusal) int {
-		return fslease.CompareKeys(a.Reservation.Key, b.Reservation.Key)
+		return fslease.CompareKeys(a.Lease.Key, b.Lease.Key)
 	})
 	switch {
 	case len(result.Refusals) > 0:
@@ -209,7 +206,7 @@ func (r *Result) confine(changes []Change, reservations []Reservation, ticket st
 	own := slices.Clone(scope)
 	for _, held := range reservations {
 		if held.Mine {
-			own = append(own, held.Key)
+			own = append(own, held.Lease.Key)
 		}
 	}
 	mine := overlapOf(own)
@@ -221,6 +218,6 @@ func (r *Result) confine(changes []Change, reservations []Reservation, ticket st
 	}
 	if len(outside) > 0 {
 		r.Answer = Refuse
-		r.Refusals = append(r.Refusals, Refusal{Changes: outside})
+		r.Refusals = append(r.Refusals, Refusal{Outside: true, Changes: outside})
 	}
 }

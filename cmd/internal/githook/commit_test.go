@@ -98,14 +98,13 @@ func checkRefused(t *testing.T, out string, code int, paths []string) {
 		}
 		return
 	}
-	if code != 1 || !strings.Contains(out, "lease: resource scope reserved by 42: repo/api\n") {
+	if code != 1 || !strings.Contains(out, "lease: repo/api reserved by \"42\"\n") {
 		t.Fatalf("must be refused, got exit status %d:\n%s", code, out)
 	}
 	var got []string
 	for line := range strings.Lines(out) {
 		if path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "lease:   "); ok {
-			path, _, _ = strings.Cut(path, " in commit ")
-			got = append(got, path)
+			got = append(got, path[:strings.LastIndex(path, " ")]) // less the commit
 		}
 	}
 	for _, p := range paths {

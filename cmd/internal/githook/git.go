@@ -116,7 +116,7 @@ func (s *splitter) Write(p []byte) (int, error) {
 func (r Repo) config(ctx context.Context, name string, options ...string) (value string, set bool, err error) {
 	args := append([]string{"config"}, options...)
 	value, err = r.output(ctx, append(args, "--get", name)...)
-	if failed, ok := errors.AsType[*gitError](err); ok && failed.code == 1 && failed.stderr == "" {
+	if failed, ok := errors.AsType[*gitError](err); ok && failed.code == 1 {
 		return "", false, nil
 	}
 	return value, err == nil, err

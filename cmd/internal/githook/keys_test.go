@@ -1,7 +1,6 @@
 package githook
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -70,55 +69,17 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-func TestMessage(t *testing.T) {
+// What git prints comes in pieces.
+func TestSplitter(t *testing.T) {
 	t.Parallel()
-	reservations := []Reservation{
-		{Key: "repo/docs", Ticket: "42", Status: fslease.Review, Since: since},
-		{Key: "repo/b c", Holder: "ann on build-3, pid 7 (make)", Since: since},
-		{Key: "repo/api", Ticket: "42", Status: fslease.Review, Since: since},
-		{Key: "repo/web", Ticket: "7", Status: fslease.Blocked, Since: since},
-		{Key: "repo/free", Ticket: "9", Mine: true},
-	}
-	changes := []Change{{Path: "docs/x\n"}, {Path: "web"}, {Path: "b c/x", Commit: strings.Repeat("ab", 20)}, {Path: "api/y"}, {Path: "free/z"}, {Path: "else"}}
-	for i := range shown + 3 {
-		changes = append(changes, Change{Path: fmt.Sprintf("web/%02d", i)})
-	}
-	setKeys(changes, "repo")
-	result := Decide(changes, reservations)
-	result.confine(changes, reservations, "9", nil)
-	result.Hook = PrePush
-	got := strings.Join(append(result.Message(), result.Hint()), "\n")
-	var more strings.Builder
-	for i := range shown - 1 {
-		fmt.Fprintf(&more, "  web/%02d\n", i)
-	}
-	want := `resource scope reserved by 42: repo/api, repo/docs
-resource scope reserved by 7: repo/web
-repo/api is reserved by ticket 42 (REVIEW) since 2026-11-29T10:00:00.000Z:
-  api/y
-repo/b c is held by ann on build-3, pid 7 (make) since 2026-11-29T10:00:00.000Z:
-  b c/x in commit abababababab
-repo/docs is reserved by ticket 42 (REVIEW) since 2026-11-29T10:00:00.000Z:
-  docs/x\x0a
-repo/web is reserved by ticket 7 (BLOCKED) since 2026-11-29T10:00:00.000Z:
-  web
-` + more.String() + `  and 4 more
-the scope of your ticket 9 does not have:
-  else (repo/else)
-lease wait repo/api waits until it is free; if ticket 42 is yours, set LEASE_TICKET=42 and LEASE_TOKEN; git push --no-verify goes past this check`
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if result.Answer != Refuse || !result.Refused() {
-		t.Error("it is not refused")
-	}
-}
-
-func TestQuote(t *testing.T) {
-	t.Parallel()
-	for s, want := range map[string]string{"repo/api": "repo/api", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$x": "'$x'"} {
-		if got := quote(s); got != want {
-			t.Errorf("quote(%q) = %s, want %s", s, got, want)
+	var got []string
+	s := &splitter{visit: func(token string) { got = append(got, token) }}
+	for _, piece := range []string{"a", "b\x00", "\x00c\x00d", "", "e", "\x00"} {
+		if n, err := s.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Fatalf("Write says %d, %v", n, err)
 		}
+	}
+	if want := []string{"ab", "", "c", "de"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

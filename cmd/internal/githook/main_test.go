@@ -48,8 +48,7 @@ type fakeLedger struct {
 
 type fakeReservation struct {
 	Key    fslease.Key
-	Ticket string
-	Holder string
+	Ticket string // empty: a process holds it
 	Mine   bool
 	Broken string
 }
@@ -63,10 +62,11 @@ func (f fakeLedger) Reservations(_ context.Context, prefix fslease.Key) ([]Reser
 	}
 	var all []Reservation
 	for _, h := range f.Held {
-		r := Reservation{Key: h.Key, Ticket: h.Ticket, Holder: h.Holder, Mine: h.Mine, Since: since}
+		kind := fslease.KindProcess
 		if h.Ticket != "" {
-			r.Status = fslease.InProgress
+			kind = fslease.KindTicket
 		}
+		r := Reservation{Lease: fslease.Record{Key: h.Key, Holder: fslease.Holder{Kind: kind, Ticket: h.Ticket}}, Mine: h.Mine}
 		if h.Broken != "" {
 			r.Err = errors.New(h.Broken)
 		}
@@ -80,8 +80,6 @@ func (f fakeLedger) Reservations(_ context.Context, prefix fslease.Key) ([]Reser
 func (f fakeLedger) OwnTicket(context.Context) (string, []fslease.Key, error) {
 	return f.Own, f.Scope, nil
 }
-
-var since = time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
 
 // standIn is lease hook run NAME [--strict] ARG..., on a fake ledger. It writes what it saw to $FAKE_LOG.
 func standIn(args []string) int {
@@ -105,11 +103,19 @@ func standIn(args []string) int {
 	if result.Bypassed() {
 		return 0 // and in the journal
 	}
-	for _, line := range result.Message() {
-		fmt.Fprintln(os.Stderr, "lease:", line)
+	for _, refusal := range result.Refusals {
+		switch {
+		case refusal.Outside:
+			fmt.Fprintf(os.Stderr, "lease: outside the scope of %q\n", result.Ticket)
+		default:
+			fmt.Fprintf(os.Stderr, "lease: %s reserved by %q\n", refusal.Lease.Key, refusal.Lease.Holder.Ticket)
+		}
+		for _, c := range refusal.Changes {
+			fmt.Fprintf(os.Stderr, "lease:   %s %s\n", Escape(c.Path), c.Commit)
+		}
 	}
-	if hint := result.Hint(); hint != "" {
-		fmt.Fprintln(os.Stderr, "lease: hint:", hint)
+	if result.Err != nil {
+		fmt.Fprintln(os.Stderr, "lease: cannot tell:", result.Err)
 	}
 	switch {
 	case !result.Refused():

