@@ -10,6 +10,7 @@ import (
 
 // A process that is stopped while it holds a key's lock makes the others give up and name it; it does not make them hang.
 func TestStoppedLockHolderIsBusy(t *testing.T) {
+	t.Parallel()
 	needs(t, "flock")
 	for _, lock := range []string{"locks/repo/api.lock", "locks/repo.lock"} {
 		t.Run(lock, func(t *testing.T) {

@@ -18,6 +18,7 @@ const argvScript = `for a do printf '%s\0' "$a"; done`
 
 // Arguments reach the command byte for byte, and stand in the record short and readable.
 func TestArgumentsAreUntouched(t *testing.T) {
+	t.Parallel()
 	many := make([]string, 200)
 	for i := range many {
 		many[i] = strings.Repeat(strconv.Itoa(i%10), 1024)
@@ -65,6 +66,7 @@ func TestArgumentsAreUntouched(t *testing.T) {
 
 // Standard input and output pass through byte for byte, both ways at once.
 func TestStandardInputIsPiped(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	input := make([]byte, 3<<20)
 	random := rand.NewChaCha8([32]byte{1})
@@ -82,6 +84,7 @@ func TestStandardInputIsPiped(t *testing.T) {
 
 // A reader that has seen enough ends the command as it would without lease, and leaves nothing held.
 func TestStandardOutputClosedEarly(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	r := l.Sh(`{ lease run k -- yes; echo $? >code; } | head -n 1`).Want(t, 0)
 	if r.Stdout != "y\n" || r.Stderr != "" {
@@ -102,6 +105,7 @@ func TestStandardOutputClosedEarly(t *testing.T) {
 
 // A token that nobody was told is a lease that nobody could give back: it is given back at once.
 func TestAnswerThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	r := l.Sh("lease acquire --ttl 1h a b >/dev/full").Want(t, 74)
 	oneClearLine(t, r, "no space left")
@@ -115,6 +119,7 @@ func TestAnswerThatCannotBeWritten(t *testing.T) {
 
 // What stands in the caller's environment about another lease is replaced, and appears once.
 func TestEnvironmentIsReplaced(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	outer := l.Env("LEASE_TOKEN=99", "LEASE_KEY=other", "LEASE_KEYS=other=99", "LEASE_HOLDER=somebody", "LEASE_TICKET=7")
 	r := outer.Run("run", "repo/api", "with space", "--", "sh", "-c", `tr '\0' '\n' </proc/self/environ`).Want(t, 0)
@@ -148,6 +153,7 @@ func TestEnvironmentIsReplaced(t *testing.T) {
 
 // Runs of different keys nest; each command sees its own key and token, and all the keys around it.
 func TestNestedRuns(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	l.Run("run", "b", "--", "true").Want(t, 0)
 	r := l.Run("run", "a", "--", "sh", "-c",
@@ -162,6 +168,7 @@ func TestNestedRuns(t *testing.T) {
 
 // The fence's are the only descriptors that the command gets beside 0, 1, 2 and what the caller gave, numbered out of a shell's way.
 func TestNoDescriptorLeaks(t *testing.T) {
+	t.Parallel()
 	const list = "#!/bin/sh\nexec find /proc/self/fd -mindepth 1 -not -lname '/proc/*' -printf '%f %l\\n'\n"
 	for name, c := range map[string]struct {
 		script string
@@ -215,6 +222,7 @@ func TestNoDescriptorLeaks(t *testing.T) {
 
 // A command that cannot be started leaves nothing held, and its key free for the next one.
 func TestCommandThatCannotStart(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	for name, content := range map[string]string{"text": "hello\n", "script": "#!/no/such/interpreter\n"} {
 		if err := os.WriteFile(filepath.Join(l.Work, name), []byte(content), 0o755); err != nil {
@@ -250,6 +258,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 
 // The exit code of the command is the exit code of run and fenced, every one of them.
 func TestEveryExitCode(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	r := l.Sh(`token=$(lease acquire --ttl 1h f)
 		for n in 0 1 2 7 63 64 74 75 76 125 126 127 128 130 137 143 200 254 255; do
@@ -270,6 +279,7 @@ func TestEveryExitCode(t *testing.T) {
 
 // A command that a signal ended is 128 and its number, as in a shell.
 func TestEverySignal(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	for name, n := range map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "SEGV": 11, "PIPE": 13, "TERM": 15, "USR1": 10} {
 		r := l.Run("run", "k", "--", "sh", "-c", "ulimit -c 0; kill -"+name+" $$; sleep 60")

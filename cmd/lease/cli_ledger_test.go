@@ -39,6 +39,7 @@ func folder(t testing.TB, path string, mode os.FileMode, uid int) string {
 
 // A user's ledger in which root worked once, as with sudo, still is the user's: root leaves files of the ledger's owner.
 func TestLedgerUsedOnceWithSudo(t *testing.T) {
+	t.Parallel()
 	needs(t, "root")
 	l := NewLedger(t)
 	l.Open()
@@ -63,6 +64,7 @@ func TestLedgerUsedOnceWithSudo(t *testing.T) {
 
 // A ledger that root made for a user, by a first use with sudo, is named with its owner or just works.
 func TestLedgerMadeWithSudo(t *testing.T) {
+	t.Parallel()
 	needs(t, "root")
 	l := NewLedger(t)
 	l.Open()
@@ -85,6 +87,7 @@ func whichLedger(t *testing.T, l *Ledger, dir string) string {
 
 // A .lease/ in a folder where everybody may write, such as /tmp, is used only if it is mine or root's and closed to others.
 func TestForeignLedgerIsNotUsed(t *testing.T) {
+	t.Parallel()
 	needs(t, "root")
 	for name, c := range map[string]struct {
 		me, owner int
@@ -143,6 +146,7 @@ func TestForeignLedgerIsNotUsed(t *testing.T) {
 
 // The search upward stops at the home folder: a .lease above it is none of the user's business.
 func TestDiscoveryEndsAtHome(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	above := filepath.Dir(l.Dir)
 	home := filepath.Join(above, "home")
@@ -163,6 +167,7 @@ func TestDiscoveryEndsAtHome(t *testing.T) {
 
 // A shared ledger serves the members of its group, and files made in it are the group's, whoever made them and whatever their umask.
 func TestSharedLedger(t *testing.T) {
+	t.Parallel()
 	needs(t, "root", "setpriv")
 	const group = "4720"
 	l := NewLedger(t)
@@ -201,6 +206,7 @@ func TestSharedLedger(t *testing.T) {
 
 // Whatever the umask, a ledger is its owner's alone.
 func TestModesWhateverTheUmask(t *testing.T) {
+	t.Parallel()
 	for _, umask := range []string{"000", "022", "077", "777"} {
 		l := NewLedger(t)
 		l.Sh("umask "+umask+`; lease run repo/api -- true && lease acquire --ttl 1h other && lease run -n other -- true`).Want(t, 75)

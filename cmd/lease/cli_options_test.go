@@ -8,6 +8,7 @@ import (
 
 // Options may stand before, between and after the keys, global ones also before and after the command's name.
 func TestOptionPlacement(t *testing.T) {
+	t.Parallel()
 	script := `echo "$LEASE_KEYS"`
 	for _, args := range [][]string{
 		{"run", "--ttl", "30s", "--note", "x", "a", "b", "--", "sh", "-c", script},
@@ -49,6 +50,7 @@ func TestOptionPlacement(t *testing.T) {
 
 // A command line that means nothing, or two things, is refused before any file is touched: one line and a hint on stderr, no page.
 func TestUsageErrors(t *testing.T) {
+	t.Parallel()
 	command := func(args ...string) []string { return append(args, "--", "touch", "ran") }
 	for _, args := range [][]string{
 		// Options given twice, unknown, or without their value.
@@ -164,6 +166,7 @@ func TestUsageErrors(t *testing.T) {
 
 // Durations that cannot work together are refused before anything is taken.
 func TestDurationsThatCannotWork(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"--ttl", "10s", "--heartbeat", "6s"},
 		{"--ttl", "10s", "--heartbeat", "10s"},
@@ -188,6 +191,7 @@ func TestDurationsThatCannotWork(t *testing.T) {
 
 // Help is an answer, not an error: stdout, exit 0, also for a key or a command named help.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	for _, args := range [][]string{{"help"}, {"--help"}, {"-h"}, {"run", "--help"}, {"acquire", "-h"}, {"show", "--help"}, {"--version"}} {
 		if r := l.Run(args...).Want(t, 0); r.Stdout == "" || r.Stderr != "" {

@@ -30,6 +30,7 @@ func onTerminal(t *testing.T, l *Ledger, args ...string) string {
 
 // On a terminal ls is for people: a header, columns that stand under it, ages, colour unless NO_COLOR. In a pipe it is for programs.
 func TestOutputOnTerminalAndInPipe(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	l.Run("acquire", "--ttl", "1h", "--note", "nightly deploy", "repo/api", "a-key-that-is-longer").Want(t, 0)
 
@@ -78,6 +79,7 @@ func TestOutputOnTerminalAndInPipe(t *testing.T) {
 
 // Nothing that somebody else wrote commands the terminal of who looks at it: control and bidi characters are escaped, everywhere.
 func TestEverythingShownIsEscaped(t *testing.T) {
+	t.Parallel()
 	needs(t, "jq")
 	nasty := "\x1b]0;owned\a\x1b[31mred\r\n\x9b2J \u202egnirts\u202c \u2066iso\u2069 \u0085"
 	l := made(t)
@@ -123,6 +125,7 @@ func noControls(t *testing.T, text string, about any) {
 
 // A program can rely on --json: one value, whose errors have the kind that the exit code has.
 func TestJSONErrors(t *testing.T) {
+	t.Parallel()
 	l := made(t)
 	l.Run("acquire", "--ttl", "1h", "--note", "mine", "held").Want(t, 0)
 	put(t, l, "leases/torn.json", []byte("{"))
@@ -174,6 +177,7 @@ func TestJSONErrors(t *testing.T) {
 
 // With -q nothing is said that is not an error; an error is still said.
 func TestQuiet(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	l.Run("acquire", "--ttl", "1h", "held").Want(t, 0)
 	if r := l.Run("run", "-q", "free", "--", "true").Want(t, 0); r.Stdout+r.Stderr != "" {

@@ -73,6 +73,7 @@ func litter(t testing.TB, dir string) (names []string) {
 // Where nothing more can be written every command says so and leaves the records as they are, release works all the same,
 // and with room again all is well.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		options string
 		size    int
@@ -141,6 +142,7 @@ func TestFullDisk(t *testing.T) {
 
 // A new ledger that finds no room is no half-made ledger afterwards.
 func TestFullDiskFromTheStart(t *testing.T) {
+	t.Parallel()
 	l := onTmpfs(t, "size=256k")
 	l = l.Env("LEASE_LEDGER=" + filepath.Join(l.Dir, "sub"))
 	empty := fill(t, l.Dir, 4096)
@@ -154,6 +156,7 @@ func TestFullDiskFromTheStart(t *testing.T) {
 
 // On a read-only file system what only looks works, and what would change anything says why it cannot.
 func TestReadOnlyLedger(t *testing.T) {
+	t.Parallel()
 	l := onTmpfs(t, "size=8m")
 	l.Run("acquire", "--ttl", "1h", "held").Want(t, 0)
 	l.Run("run", "free", "--", "true").Want(t, 0)
@@ -208,6 +211,7 @@ func TestReadOnlyLedger(t *testing.T) {
 
 // A ledger that is somebody else's, and closed, is named with its owner; it is not taken for an empty one.
 func TestLedgerWithoutPermission(t *testing.T) {
+	t.Parallel()
 	needs(t, "root")
 	l := made(t)
 	l.Run("acquire", "--ttl", "1h", "held").Want(t, 0)

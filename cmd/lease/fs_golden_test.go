@@ -10,6 +10,7 @@ import (
 // What another machine or a hand has written in the right form is read: a lease is held and its token is good, a tombstone
 // keeps its generation.
 func TestGoldenRecords(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(golden, "good", "*.json"))
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%d good records, %v", len(files), err)
@@ -39,6 +40,7 @@ func TestGoldenRecords(t *testing.T) {
 
 // Fields that a newer version has added survive a renewal by this one, number for number.
 func TestUnknownFieldsSurviveRenewal(t *testing.T) {
+	t.Parallel()
 	sameUnknown := func(t *testing.T, got Record) {
 		t.Helper()
 		want := parseRecord(t, "golden record", goldenFile(t, "good/lease-unknown-fields.json"))

@@ -64,6 +64,7 @@ func goodKeys() []string {
 
 // Every key has a file of its own, where it is documented to be, and reads back as the same key.
 func TestKeysHaveFilesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	l := made(t)
 	files := map[string]string{}
 	for _, key := range goodKeys() {
@@ -114,6 +115,7 @@ func TestKeysHaveFilesOfTheirOwn(t *testing.T) {
 
 // What is no key is refused before any file is touched.
 func TestNotAKey(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{
 		"", ".", "..", "/", "//", "/a", "a/", "a//b", "a/./b", "a/../b", "../a", "./a", "a/..", "..//",
 		"a\nb", "a\tb", "\x1b[31m", "a\x7f", "a\u0085b", "\r", "\x01",
@@ -150,6 +152,7 @@ func TestNotAKey(t *testing.T) {
 
 // A key that looks like an option is one after all options are over, or is refused with a hint: it is never taken for something else.
 func TestKeyWithLeadingDash(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"acquire", "-n", "--ttl", "1h", "-dash"},
 		{"acquire", "-n", "--ttl", "1h", "--", "-dash"},

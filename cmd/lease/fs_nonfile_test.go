@@ -60,6 +60,7 @@ func everything(t testing.TB, dir string) map[string]string {
 
 // Where a file of the ledger should be and something else is, it is refused: not followed, not waited for, not replaced.
 func TestNotAFile(t *testing.T) {
+	t.Parallel()
 	for _, place := range []string{"leases/repo/api.json", "tombstones/repo/api.json", "locks/repo/api.lock", "locks/repo/api.fence", "locks/repo.lock", "locks/repo.fence", "ledger.json"} {
 		for kind, placeIt := range notFiles {
 			t.Run(place+" is a "+kind, func(t *testing.T) {
@@ -134,6 +135,7 @@ func same(t testing.TB, before, after map[string]string) {
 
 // A symlink where a folder of the ledger should be is not followed, whatever it points to, nor is a file taken for one.
 func TestNotAFolder(t *testing.T) {
+	t.Parallel()
 	for _, place := range []string{"leases", "tombstones", "locks", "holders", "leases/repo", "tombstones/repo", "locks/repo"} {
 		for _, kind := range []string{"symlink", "dangling symlink", "file", "fifo"} {
 			t.Run(place+" is a "+kind, func(t *testing.T) {
@@ -186,6 +188,7 @@ func TestNotAFolder(t *testing.T) {
 
 // History is a hint, not a condition: where the journal cannot be kept the lease can, and nothing is written through a link.
 func TestJournalElsewhere(t *testing.T) {
+	t.Parallel()
 	l := made(t)
 	outside := t.TempDir()
 	if err := os.RemoveAll(filepath.Join(l.Dir, "journal")); err != nil {

@@ -118,6 +118,7 @@ func refusedEverywhere(t *testing.T, l *Ledger, path string, content []byte) {
 
 // A record that cannot be trusted is never taken for a free key, whatever is wrong with it.
 func TestDamagedRecordIsNeverFree(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(golden, "damaged", "*.json"))
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d damaged records, %v", len(files), err)
@@ -142,6 +143,7 @@ func TestDamagedRecordIsNeverFree(t *testing.T) {
 
 // A record cut anywhere, as by a power cut on a file system that promises less, is never a free key.
 func TestRecordCutAtEachLength(t *testing.T) {
+	t.Parallel()
 	l := made(t)
 	path := "leases/" + goldenKey + ".json"
 	whole := goldenFile(t, "good/lease.json")
@@ -170,6 +172,7 @@ func TestRecordCutAtEachLength(t *testing.T) {
 
 // A tombstone keeps the generation: one that cannot be read must not let the generation start again.
 func TestDamagedTombstoneIsNeverFree(t *testing.T) {
+	t.Parallel()
 	path := "tombstones/" + goldenKey + ".json"
 	for name, content := range map[string]string{
 		"empty":      "",
@@ -198,6 +201,7 @@ func TestDamagedTombstoneIsNeverFree(t *testing.T) {
 
 // One damaged record stands in nobody's way but its own.
 func TestDamagedRecordLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
 	l := made(t)
 	put(t, l, "leases/repo/api.json", nil)
 	l.Run("run", "-n", "repo/web", "--", "true").Want(t, 0)
@@ -211,6 +215,7 @@ func TestDamagedRecordLeavesOthersAlone(t *testing.T) {
 
 // A record of a newer version is held, by somebody this version does not understand: never taken, never overwritten.
 func TestNewerRecordIsHeld(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(golden, "newer", "*.json"))
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%d newer records, %v", len(files), err)

@@ -14,6 +14,7 @@ const untilToldScript = `trap 'echo yes >told; exit 0' TERM; echo yes >started; 
 
 // A removed lock file is made again and the lease goes on.
 func TestRemovedLockFile(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	p := l.Start("run", "--ttl", "8s", "--heartbeat", "100ms", "repo/api", "--", "sh", "-c", "echo yes >started; until test -e stop; do sleep 0.05; done")
 	l.UntilFile("started")
@@ -39,6 +40,7 @@ func TestRemovedLockFile(t *testing.T) {
 // Somebody who removes lock files all the time makes nobody share a key. In the moment between the last look at the lock and the write
 // one may overwrite another's grant; who lost it is told, 76, and its command does not start beside the other's.
 func TestRemovedLockFileUnderContention(t *testing.T) {
+	t.Parallel()
 	l := made(t)
 	const loops, rounds = 8, 12
 	if err := os.WriteFile(filepath.Join(l.Work, "count"), []byte("0\n"), 0o600); err != nil {
@@ -85,6 +87,7 @@ func TestRemovedLockFileUnderContention(t *testing.T) {
 
 // A holder whose lease, or whose whole ledger, is taken away notices at its next renewal and tells its command.
 func TestRemovedLease(t *testing.T) {
+	t.Parallel()
 	for name, remove := range map[string]func(l *Ledger) error{
 		"lease":  func(l *Ledger) error { return os.Remove(filepath.Join(l.Dir, "leases/task:42.json")) },
 		"leases": func(l *Ledger) error { return os.RemoveAll(filepath.Join(l.Dir, "leases")) },
@@ -126,6 +129,7 @@ func TestRemovedLease(t *testing.T) {
 
 // Without its tombstone a key starts again, but above the floor.
 func TestRemovedTombstone(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(t)
 	l.Run("run", "task:42", "--", "true").Want(t, 0)
 	l.Edit("ledger.json", func(r Record) {
@@ -147,6 +151,7 @@ func TestRemovedTombstone(t *testing.T) {
 
 // What a hand removes beside the records is made again, or not missed: a key with a tombstone keeps its generation.
 func TestRemovedFolders(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"leases", "locks", "holders", "sightings", "orphans", "queue", "journal", "README", "ledger.lock"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

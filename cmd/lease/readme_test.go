@@ -63,6 +63,7 @@ func matches(want, got string) bool {
 // Every snippet of README.md works as it stands: those that name files of the repository in it, the others one after the other
 // in an empty folder, as a user would type them.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	needs(t, "jq", "flock")
 	l := NewLedger(t)
 	root := abs(t, filepath.Join("..", ".."))
@@ -102,6 +103,7 @@ func TestReadme(t *testing.T) {
 // The README's second command is this test among all others, so it cannot be run from here. It is run with a go that only notes what it is
 // asked for, to show that it works from anywhere, looks at everything and fails when one part does.
 func TestCheckCallsEverything(t *testing.T) {
+	t.Parallel()
 	root := abs(t, filepath.Join("..", ".."))
 	for _, failing := range []string{"", "vet", "tool", "test"} {
 		bin := t.TempDir()

@@ -19,6 +19,7 @@ import (
 //	until PROGRAM [ARG...]        runs the program again and again until it succeeds
 //	json FILE FILTER              the jq filter must be true of the file (or of stdout, stderr)
 func TestScript(t *testing.T) {
+	t.Parallel()
 	needs(t, "jq")
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("..", "..", "testdata", "script"),
