@@ -231,7 +231,7 @@ func (m *Manager) sessionActive(r Reader, cur Record) error {
 	if err != nil {
 		return err
 	}
-	if !t.reserves(cur) {
+	if !t.Reserves(cur) {
 		return &LostError{Key: cur.Key, Generation: cur.Generation, Reason: "its ticket does not reserve it any more"}
 	}
 	s, err := r.Session(cur.Holder.Ticket, cur.Holder.Session)
@@ -324,7 +324,7 @@ func (m *Manager) Judge(r Reader, st State) (Look, error) {
 	}
 	if cur.Holder.IsTicket() {
 		t, err := r.Ticket(cur.Holder.Ticket)
-		look.Reserved = t.reserves(*cur)
+		look.Reserved = t.Reserves(*cur)
 		look.Judgement.Takeover = err == nil && !look.Reserved
 		return look, err
 	}

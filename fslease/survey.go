@@ -166,7 +166,7 @@ func (a *acquisition) weighReservation(r Reader, f *finding, in *inTheWay, k Key
 	if err != nil {
 		return err
 	}
-	if !t.reserves(rec) {
+	if !t.Reserves(rec) {
 		f.mayBury(burial{rec, st, ReasonReleased})
 		return nil
 	}
@@ -176,8 +176,8 @@ func (a *acquisition) weighReservation(r Reader, f *finding, in *inTheWay, k Key
 	return nil
 }
 
-// reserves reports whether rec is a reservation of t that counts.
-func (t *Ticket) reserves(rec Record) bool {
+// Reserves reports whether rec is a reservation of t that counts.
+func (t *Ticket) Reserves(rec Record) bool {
 	return t != nil && t.Status.Live() && (rec.Key == TicketKey(t.ID) || slices.Contains(t.Scope, rec.Key))
 }
 

@@ -211,7 +211,7 @@ func DropReservations(tx Tx, t Ticket) error {
 			return err
 		}
 		cur := st.Current()
-		if cur == nil || cur.Holder.Ticket != t.ID || !cur.Holder.IsTicket() || t.reserves(*cur) {
+		if cur == nil || cur.Holder.Ticket != t.ID || !cur.Holder.IsTicket() || t.Reserves(*cur) {
 			continue
 		}
 		tomb := Buried(*cur, st.Tomb, ReasonReleased, tx.Now())
