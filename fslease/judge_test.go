@@ -154,8 +154,8 @@ func TestJudgementInWords(t *testing.T) {
 		want string
 	}{
 		{fslease.Judgement{Verdict: fslease.Verdict{Life: fslease.Dead, Reason: "no such process"}, Takeover: true}, "dead: no such process"},
-		{fslease.Judgement{Verdict: fslease.Verdict{Reason: "other pid namespace"}, Silent: 12 * time.Second}, "unknown: other pid namespace, silent for 12s of 1m0s"},
-		{fslease.Judgement{Verdict: fslease.Verdict{Life: fslease.Alive}}, "alive, silent for 0s of 1m0s"},
+		{fslease.Judgement{Verdict: fslease.Verdict{Reason: "other pid namespace"}, Silent: 12 * time.Second}, "unknown: other pid namespace, silent for 12s of 60s"},
+		{fslease.Judgement{Verdict: fslease.Verdict{Life: fslease.Alive}}, "alive, silent for 0s of 60s"},
 	} {
 		if got := c.j.Words(time.Minute); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
