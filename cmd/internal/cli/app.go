@@ -42,6 +42,8 @@ func commands() []entry {
 		{"ls", lsCommand},
 		{"show", showCommand},
 		{"wait", waitCommand},
+		{"scope", scopeCommand},
+		{"hook", hookCommand},
 		{"init", initCommand},
 		{"completion", completionCommand},
 		{"help", helpCommand},

@@ -36,6 +36,7 @@ var faults = []struct {
 	{"usage", 64, 125, as(func(e *usageError, r *report) { r.Hint = e.hint })},
 	{"conflict", 1, 125, as(func(e *noError, r *report) { r.Hint = e.hint })},
 	{"conflict", 1, 125, as(func(e *fslease.ConflictError, r *report) { r.Hint = e.Hint })},
+	{"held", 1, 125, as(reportRefusal)},
 	{"held", 75, 75, as(reportHeld)},
 	{"lost", 76, 76, as(reportLost)},
 	{"held", 75, 75, fault(fslease.FaultNewer)}, // by somebody whom this version does not understand

@@ -10,15 +10,15 @@ import (
 
 // A Framework is a hook manager that writes a repository's hooks.
 type Framework struct {
-	Name string
-	Seen string     // the file that gave it away
-	Add  []Addition // what makes it call lease, to be added by hand
+	Name string     `json:"name"`
+	Seen string     `json:"seen"` // the file that gave it away
+	Add  []Addition `json:"add"`  // what makes it call lease, to be added by hand
 }
 
 // An Addition is text to add to a file.
 type Addition struct {
-	File string // from the top of the work tree
-	Text string
+	File string `json:"file"` // from the top of the work tree
+	Text string `json:"text"`
 }
 
 // A manager is how a framework is known, and how it is made to call lease.

@@ -12,19 +12,19 @@ import (
 
 // A Plan is what installing or uninstalling does, in order. Making one changes nothing.
 type Plan struct {
-	Steps []Step
+	Steps []Step `json:"steps"`
 	// Frameworks that run this repository's hooks. If there are any, Steps is empty: what they write
 	// they write again, so the lines to add go into their files, by hand.
-	Frameworks []Framework
-	Notes      []string // what the user should know
+	Frameworks []Framework `json:"frameworks,omitempty"`
+	Notes      []string    `json:"notes,omitempty"` // what the user should know
 }
 
 // A Step changes one hook.
 type Step struct {
-	Hook string // its name
-	Path string
-	To   string // rename Path to this, first
-	Text string // then write this to Path; if both are empty, remove Path
+	Hook string `json:"hook"` // its name
+	Path string `json:"path"`
+	To   string `json:"to,omitempty"`   // rename Path to this, first
+	Text string `json:"text,omitempty"` // then write this to Path; if both are empty, remove Path
 }
 
 // String says what the step does.

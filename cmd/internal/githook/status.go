@@ -12,13 +12,13 @@ import (
 
 // A HookStatus says what git does in one worktree when it comes to one hook.
 type HookStatus struct {
-	Worktree string
-	Hook     string
-	Path     string // where git looks for it
-	OK       bool   // lease is asked
-	Reason   string // why it is not, or how that is known
-	Previous string // the hook that ours calls first; empty if there is none
-	Lease    string // the lease that the hook finds by PATH; empty if it finds none, or does not say
+	Worktree string `json:"worktree"`
+	Hook     string `json:"hook"`
+	Path     string `json:"path"`               // where git looks for it
+	OK       bool   `json:"ok"`                 // lease is asked
+	Reason   string `json:"reason"`             // why it is not, or how that is known
+	Previous string `json:"previous,omitempty"` // the hook that ours calls first
+	Lease    string `json:"lease,omitempty"`    // the lease that the hook finds by PATH, if it says so
 }
 
 // Status says for every worktree of the repository, and for each hook, whether git asks lease. It does not
