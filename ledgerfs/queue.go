@@ -176,11 +176,14 @@ func (t *tx) Enqueue(w fslease.Waiter) (fslease.Waiter, error) {
 	if err != nil {
 		return w, err
 	}
-	for _, k := range w.Keys {
+	for i, k := range w.Keys {
 		p := fslease.Place{Key: k, Number: w.Number}
 		_ = t.l.fsys.Remove(turnPath(p))
 		if err := t.l.link(placePath(p), fslease.Indent(data), nil); err != nil {
-			_ = t.l.Leave(w)
+			_ = t.l.Leave(fslease.Waiter{Keys: w.Keys[:i], Number: w.Number}) // and not what stood there
+			if errors.Is(err, fs.ErrExist) && t.l.dir.kind(placePath(p)) == "" {
+				return w, errLockMoved // who drew the same number had a lock as well: one of the two was removed
+			}
 			return w, t.l.fail(placePath(p), err)
 		}
 	}

@@ -43,6 +43,9 @@ func (l *Ledger) writeChecked(name string, data []byte, c care, check func() err
 	}
 	if err := l.fsys.Rename(temp, name); err != nil {
 		_ = l.fsys.Remove(temp)
+		if check != nil && errors.Is(err, fs.ErrNotExist) {
+			return errLockMoved // another one that has the lock cleared our file away
+		}
 		if errors.Is(err, fs.ErrExist) || l.dir.kind(name) != "" {
 			err = &fs.PathError{Op: "rename", Path: name, Err: errNotRegular{l.dir.kind(name)}}
 		}
