@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"fslease/cmd/internal/githook"
+	"fslease/fslease"
 )
 
 func hookCommand(c *call) *cli.Command {
@@ -79,6 +81,9 @@ func (c *call) changeHooks(ctx *cli.Context, plan func(context.Context, githook.
 		return o.err
 	}
 	p, err := plan(ctx.Context, here())
+	if e, refused := errors.AsType[*fslease.ConfigError](err); refused {
+		return &noError{e.What, e.Hint}
+	}
 	if err != nil {
 		return err
 	}
