@@ -90,7 +90,9 @@ func (l *Ledger) tracesIn(at string) (all map[string]*traces, waiting bool, err 
 		}
 		for _, n := range names {
 			if seg, ok := strings.CutSuffix(n, "/"); ok {
-				of(seg).folder = true
+				if !strings.HasPrefix(seg, ".") { // what was set aside
+					of(seg).folder = true
+				}
 				continue
 			}
 			if family.dir == queueDir {

@@ -167,7 +167,7 @@ func (l *Ledger) lockOwners(name string) []int {
 		return nil
 	}
 	// "1: FLOCK  ADVISORY  WRITE 4242 08:01:1234 0 EOF"; waiters have "->" in the second column.
-	inode := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	inode := inodeOf(st)
 	var pids []int
 	for line := range strings.Lines(string(data)) {
 		f := strings.Fields(line)
@@ -179,6 +179,11 @@ func (l *Ledger) lockOwners(name string) []int {
 		}
 	}
 	return pids
+}
+
+// inodeOf is how /proc/locks names a file.
+func inodeOf(st unix.Stat_t) string {
+	return fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
 }
 
 // makeEmpty makes an empty file with the mode and owner of the ledger; that somebody else did is fine.

@@ -81,6 +81,9 @@ func (r *reader) queueBelow(key fslease.Key, encoded string, places *[]fslease.P
 		if err != nil {
 			return err
 		}
+		if k == "" {
+			continue // a folder of no key, put there by a hand: nobody waits in it
+		}
 		if err := r.queueBelow(k, sub, places); err != nil {
 			return err
 		}
