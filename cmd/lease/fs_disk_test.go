@@ -162,6 +162,7 @@ func TestReadOnlyLedger(t *testing.T) {
 	l.Run("run", "free", "--", "true").Want(t, 0)
 	holder := l.Start("run", "alive", "--", "sh", "-c", "echo yes >started; until test -e stop; do sleep 0.05; done")
 	l.UntilFile("started")
+	untilNoted(l)
 	// The holder goes on writing where it may; everybody else sees the ledger through a mount that is read-only.
 	readOnly := filepath.Join(filepath.Dir(l.Dir), "read-only")
 	if err := os.Mkdir(readOnly, 0o700); err != nil {
