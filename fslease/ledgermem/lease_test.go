@@ -169,3 +169,65 @@ func TestTakeoverIsLoggedOnceForADeadLeaseAboveSeveralKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Whoever waits in memory is woken in the moment in which there is something to be had, not at the next look.
+func TestWaitersAreWokenAtOnce(t *testing.T) {
+	for name, free := range map[string]func(*ledgermem.Handle, *fslease.Lease, *ledgermem.Handle){
+		"release":             func(_ *ledgermem.Handle, l *fslease.Lease, _ *ledgermem.Handle) { _ = l.Release() },
+		"death":               func(h *ledgermem.Handle, _ *fslease.Lease, _ *ledgermem.Handle) { h.Kill() },
+		"death of its fence":  func(h *ledgermem.Handle, _ *fslease.Lease, child *ledgermem.Handle) { h.Kill(); child.Kill() },
+		"release of the next": func(h *ledgermem.Handle, l *fslease.Lease, _ *ledgermem.Handle) { _ = l.Release() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *ledgermem.Store) {
+				h := store.Handle("ann")
+				lease, err := manager(t, h).AcquireRequest(context.Background(), fslease.Request{Keys: []fslease.Key{"k"}, Fence: name == "death of its fence"})
+				must(t, err)
+				child := h.Fork("child")
+				waiters := 1
+				if name == "release of the next" {
+					waiters = 3
+				}
+				got := make(chan time.Duration, waiters)
+				start := time.Now()
+				for range waiters {
+					m := manager(t, store.Handle("bob"))
+					go func() {
+						next, err := m.AcquireRequest(context.Background(), fslease.Request{Keys: []fslease.Key{"k"}, Wait: fslease.Forever, Fence: true})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						got <- time.Since(start)
+						_ = next.Release()
+					}()
+					synctest.Wait()
+				}
+				time.Sleep(300 * time.Millisecond)
+				free(h, lease, child)
+				for range waiters {
+					if after := <-got; after != 300*time.Millisecond {
+						t.Errorf("had after %s", after)
+					}
+				}
+				child.Kill()
+				_ = lease.Release()
+			})
+		})
+	}
+}
+
+func TestUnlockedFenceWakesAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, store *ledgermem.Store) {
+		f, _, err := store.Handle("ann").TryFence(t.Context(), []fslease.Key{"k"})
+		must(t, err)
+		start := time.Now()
+		time.AfterFunc(300*time.Millisecond, func() { _ = f.Unlock() })
+		lease, err := manager(t, store.Handle("bob")).AcquireRequest(t.Context(), fslease.Request{Keys: []fslease.Key{"k"}, Wait: fslease.Forever, Fence: true})
+		must(t, err)
+		if after := time.Since(start); after != 300*time.Millisecond {
+			t.Errorf("had after %s", after)
+		}
+		must(t, lease.Release())
+	})
+}

@@ -76,8 +76,15 @@ var queueCases = []testCase{
 		if !samePlaces(places, []fslease.Place{{Key: "a", Number: second.Number}}) {
 			s.Errorf("left: %v", places)
 		}
-		if third := s.enqueue("a"); third.Number <= second.Number {
+		third := s.enqueue("a")
+		if third.Number <= second.Number {
 			s.Errorf("number %d is drawn again while %d waits", third.Number, second.Number)
+		}
+		s.ok(l.Leave(third))
+		fourth := s.enqueue("a")
+		s.ok(l.Leave(third)) // somebody who took it for dead comes late
+		if w, err := l.View(s.Context()).Waiter(fslease.Place{Key: "a", Number: fourth.Number}); err != nil || w == nil {
+			s.Errorf("number %d belongs to somebody else by now, and has lost its place: %v", fourth.Number, err)
 		}
 	}},
 
