@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -314,6 +315,16 @@ func TestHookCannotTell(t *testing.T) {
 		w.start("42", nil, "repo/api")
 		w.stage("api/a")
 		damage(w, file, text)
+		w.preCommit(74, file)
+	}
+	for _, file := range []string{"ledger.json", "leases/repo/api.json"} { // not a file
+		w := newHookWorld(t)
+		w.start("42", nil, "repo/api")
+		w.stage("api/a")
+		path := filepath.Join(w.ledger, file)
+		if err := errors.Join(os.Remove(path), os.Symlink("elsewhere", path)); err != nil {
+			t.Fatal(err)
+		}
 		w.preCommit(74, file)
 	}
 	w = newHookWorld(t)
