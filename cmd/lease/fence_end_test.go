@@ -92,6 +92,21 @@ func TestWhatASignalledCommandStartedIsWaitedFor(t *testing.T) {
 		run.Wait().Want(t, 76)
 		waitedFor(t, l)
 	})
+	t.Run("the lease is lost and the command is not told", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		run := l.Start("run", "--ttl", "2s", "--on-lost", "ignore", "k", "--", "sh", "-c",
+			`trap "echo told >told" TERM; `+stubborn+"while ! test -e done; do sleep .05; done")
+		l.UntilFile("command")
+		l.Run("break", "k", "--reason", "test").Want(t, 0)
+		run.UntilStderr("broken")
+		l.Sh("echo >done").Want(t, 0)
+		run.Wait().Want(t, 76)
+		if l.File("told") != "" {
+			t.Fatal("the command was signalled")
+		}
+		waitedFor(t, l)
+	})
 	t.Run("the lease is taken over", func(t *testing.T) {
 		t.Parallel()
 		l := NewLedger(t)

@@ -14,6 +14,9 @@ import (
 // noted in the file overlap.
 const noneOf = `for p in "$@"; do case $(sed 's/.*) //' /proc/$p/stat 2>/dev/null) in ""|[ZX]*) ;; *) echo $p >>overlap;; esac; done; `
 
+// alone is work that notes in the file overlap if other work of its kind goes on, and in the file count that it is done.
+const alone = `mkdir busy || echo overlap >>overlap; sleep .05; rmdir busy; echo >>count; `
+
 // startRun starts a waiting run whose command must not run beside the pids, and which leaves the file ran.
 func startRun(l *Ledger, key string, pids ...int) *Process {
 	l.t.Helper()
@@ -182,13 +185,25 @@ func TestShellRedirectionsKeepTheFence(t *testing.T) {
 	ranAlone(t, l, next)
 }
 
-// Wrappers are killed at random, waiting ones too: no two commands on overlapping keys ever run at once, and the
-// loops come to their end.
+// children lists the processes that a process started itself.
+func children(pid int) []int {
+	var pids []int
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // one a thread
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, field := range strings.Fields(string(text)) {
+			child, _ := strconv.Atoi(field)
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
+
+// Wrappers are killed at random, waiting ones too, and now and then their commands after them: no two pieces of work
+// on overlapping keys ever run at once, and the loops come to their end.
 func TestKilledWrappersNeverOverlap(t *testing.T) {
 	l := NewLedger(t)
-	script := `i=0; while [ $i -lt 12 ]; do
-		lease run "$1" -- sh -c 'mkdir busy || echo overlap >>overlap; sleep .02; rmdir busy; echo >>count'
-		i=$((i+1)); done; echo >>ended`
+	script := `i=0; while [ $i -lt 8 ]; do lease run "$1" -- sh -c '(` + alone + `) & wait'; i=$((i+1)); done; echo >>ended`
 	var all []*Process
 	for i := range contenders {
 		all = append(all, l.StartSh(script, []string{"repo", "repo/api"}[i%2]))
@@ -199,18 +214,31 @@ func TestKilledWrappersNeverOverlap(t *testing.T) {
 			wrappers = l.Pids(leaseBinary)
 			return len(wrappers) > 0 || l.lines("ended") == contenders
 		})
-		if len(wrappers) > 0 {
-			l.End(wrappers[kill*7%len(wrappers)])
+		if len(wrappers) == 0 {
+			break
+		}
+		// Every other time one that runs a command, which goes with it.
+		victim, commands := wrappers[kill*7%len(wrappers)], []int(nil)
+		if kill%2 == 0 {
+			for _, w := range wrappers {
+				if c := children(w); len(c) > 0 {
+					victim, commands = w, c
+				}
+			}
+		}
+		l.End(victim)
+		for _, c := range commands {
+			l.End(c)
 		}
 	}
 	for _, p := range all {
 		p.Wait().Want(t, 0)
 	}
 	if l.File("overlap") != "" {
-		t.Fatalf("commands ran at once %d times", l.lines("overlap"))
+		t.Fatalf("work ran at once %d times", l.lines("overlap"))
 	}
 	if l.lines("count") == 0 {
-		t.Fatal("no command ran")
+		t.Fatal("no work was done")
 	}
 	l.Run("run", "repo", "--", "true").Want(t, 0)
 	if n := orphans(l); n != 0 {

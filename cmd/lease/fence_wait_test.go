@@ -16,6 +16,16 @@ func killedWrapper(l *Ledger, key string) int {
 	return command
 }
 
+// killedTree leaves only what the command of a killed run started, and returns its pid. That one has nothing but the fence.
+func killedTree(l *Ledger, key string) int {
+	l.t.Helper()
+	run := l.Start("run", "--ttl", "300s", key, "--", "sh", "-c", `sleep 300 & echo $! >child; echo $$ >command; wait`)
+	command, child := l.UntilPid("command"), l.UntilPid("child")
+	run.Kill()
+	l.End(command)
+	return child
+}
+
 // acquire waits for the command of a killed wrapper as run does; one that gives up or is killed holds nothing.
 func TestAcquireWaitsForTheFence(t *testing.T) {
 	t.Parallel()
@@ -30,6 +40,9 @@ func TestAcquireWaitsForTheFence(t *testing.T) {
 	holdsNothing()
 	l.Run("acquire", "--wait", "300ms", "--ttl", "300s", "k").Want(t, 75).Says(t, pid)
 	holdsNothing()
+	if l.Lease("k") != nil {
+		t.Fatal("an acquire that gave up did not give the lease back")
+	}
 	for _, holder := range [][]string{{"--ttl", "300s"}, {"--pid", strconv.Itoa(l.StartSh("exec sleep 300").Pid)}} {
 		killed := l.Start(append([]string{"acquire", "k"}, holder...)...)
 		killed.UntilStderr(pid)
@@ -107,19 +120,19 @@ func TestFenceReachesAncestorsAndDescendants(t *testing.T) {
 	for _, keys := range [][2]string{{"repo", "repo/api"}, {"repo/api", "repo"}, {"repo", "repo/api/v2"}} {
 		t.Run(keys[0]+" before "+keys[1], func(t *testing.T) {
 			l := NewLedger(t)
-			command := killedWrapper(l, keys[0])
-			l.Run("run", "-n", keys[1], "--", "sh", "-c", "echo ran >ran").Want(t, 75).Says(t, strconv.Itoa(command))
+			child := killedTree(l, keys[0])
+			l.Run("run", "-n", keys[1], "--", "sh", "-c", "echo ran >ran").Want(t, 75).Says(t, strconv.Itoa(child))
 			l.Run("run", "-n", "repo2", "--", "true").Want(t, 0)
-			next := startRun(l, keys[1], command)
-			next.UntilStderr(strconv.Itoa(command))
+			next := startRun(l, keys[1], child)
+			next.UntilStderr(strconv.Itoa(child))
 			notYet(t, l)
-			l.End(command)
+			l.End(child)
 			ranAlone(t, l, next)
 		})
 	}
 	t.Run("beside", func(t *testing.T) {
 		l := NewLedger(t)
-		killedWrapper(l, "repo/api")
+		killedTree(l, "repo/api")
 		l.Run("run", "-n", "repo/api2", "--", "true").Want(t, 0)
 		l.Run("run", "-n", "repo/web", "--", "true").Want(t, 0)
 	})
@@ -130,17 +143,14 @@ func TestDeadLeaseOnOverlappingKeyIsNoObstacle(t *testing.T) {
 	for _, dead := range []string{"repo", "repo/api"} {
 		t.Run("dead "+dead, func(t *testing.T) {
 			l := NewLedger(t)
-			l.Sh("echo 0 >n").Want(t, 0)
 			l.End(killedWrapper(l, dead))
-			run := func(key string) []string {
-				return []string{"run", key, "--", "sh", "-c", `n=$(cat n); sleep .002; echo $((n+1)) >n`}
-			}
+			run := func(key string) []string { return []string{"run", key, "--", "sh", "-c", alone} }
 			all := slices.Concat(slices.Repeat([][]string{run("repo")}, contenders), slices.Repeat([][]string{run("repo/api")}, contenders))
 			for _, p := range l.Together(all...) {
 				p.Wait().Want(t, 0)
 			}
-			if n := l.File("n"); n != "16" {
-				t.Fatalf("16 commands counted to %s", n)
+			if l.File("overlap") != "" || l.lines("count") != 2*contenders {
+				t.Fatalf("%d commands ran, %d of them beside another", l.lines("count"), l.lines("overlap"))
 			}
 			tomb := l.Record("tombstones/" + dead + ".json")
 			if tomb.Int("generation") != 1+contenders {
