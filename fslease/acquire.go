@@ -22,6 +22,7 @@ type acquisition struct {
 	prepare func(Tx) error
 
 	under  []string // ids of the holders under whose current leases the caller runs
+	kin    bool     // those of its ancestors are among them: see findKin
 	queued *Waiter
 	seen   map[Key]Sighting
 	waker  Waker
@@ -86,13 +87,34 @@ func (a *acquisition) take(ctx context.Context) error {
 		if err != nil || f.held == nil {
 			return err
 		}
-		if a.req.Wait == 0 || f.refused {
+		switch {
+		case f.refused:
 			return f.held
-		}
-		if err := a.await(ctx, f); err != nil {
-			return err
+		case !a.kin && (a.req.Wait != 0 || f.held.Waiter != nil):
+			if err := a.findKin(ctx); err != nil {
+				return err
+			}
+		case a.req.Wait == 0:
+			return f.held
+		default:
+			if err := a.await(ctx, f); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// findKin looks for the leases of this process's ancestors: the caller runs under those too, although
+// nothing in its environment says so. It looks through the whole ledger, so it does that once, before the
+// queue matters, and under no lock.
+func (a *acquisition) findKin(ctx context.Context) error {
+	a.kin = true
+	return a.m.ledger.View(ctx).Walk("", false, func(_ Key, st State, err error) error {
+		if cur := st.Current(); err == nil && cur != nil && a.m.opt.Kin(cur.Holder) {
+			a.under = append(a.under, cur.Holder.identity())
+		}
+		return nil // what cannot be read here is no lease that somebody above has just taken
+	})
 }
 
 // try judges and grants in one hold of the keys' locks. If something is in the way it enters the queue in
@@ -125,17 +147,18 @@ func (a *acquisition) try(ctx context.Context) (finding, error) {
 	return f, nil
 }
 
-// line stores what a refused try saw, and enters the queue if the caller waits.
+// line stores what a refused try saw, and enters the queue if the caller waits and knows what it holds.
 func (a *acquisition) line(tx Tx, f finding) error {
 	for _, s := range f.sightings {
 		if err := tx.See(s); err != nil && a.req.Wait == 0 {
 			return err
 		}
 	}
-	if a.queued != nil || a.req.Wait == 0 || f.refused {
+	if a.queued != nil || a.req.Wait == 0 || f.refused || !a.kin {
 		return nil
 	}
-	w, err := tx.Enqueue(Waiter{Keys: a.keys, Holder: a.me.Holder(), Since: tx.Now().Wall, Note: a.req.Note, Holds: a.under})
+	since := tx.Now().Wall.Truncate(time.Millisecond) // as others read it: see cameAfter
+	w, err := tx.Enqueue(Waiter{Keys: a.keys, Holder: a.me.Holder(), Since: since, Note: a.req.Note, Holds: a.under})
 	if err != nil {
 		return err
 	}

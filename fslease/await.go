@@ -30,13 +30,13 @@ func (a *acquisition) await(ctx context.Context, f finding) error {
 			a.waker.Watch(watched)
 			continue
 		}
-		if a.req.Waiting != nil {
-			a.req.Waiting(f.held)
-		}
 		left, ok := a.limit()
 		if !ok {
 			f.held.WaitedFor = a.req.Wait
 			return f.held
+		}
+		if a.req.Waiting != nil {
+			a.req.Waiting(f.held)
 		}
 		if err := a.m.sleep(ctx, a.waker, shortest(a.waker.Poll(), f.recheck, left)); err != nil {
 			return err

@@ -23,7 +23,7 @@ type HeldError struct {
 	Blocking  *Record // the overlapping lease in the way; nil when a waiter or a fence is
 	Reserved  []Reserved
 	Waiter    *Waiter       // the living waiter ahead; nil when a lease is in the way
-	Keepers   []Keeper      // the processes that keep the fence; the lease itself was free
+	Keepers   []Keeper      // those who keep the fence, as far as they can be seen; nil when no fence is in the way
 	Verdict   Verdict       // why the holder is not taken over
 	Reason    string        // why waiting was refused, such as that the caller would wait for itself
 	Place     int           // in the queue, counted from 1; 0: not queued
@@ -66,7 +66,7 @@ func (e *HeldError) Error() string {
 		}
 	case e.Waiter != nil:
 		fmt.Fprintf(&b, "%s is free, but %s waits for it since %s", e.Key, e.Waiter.Holder.Describe(), e.Waiter.Since.Format(TimeFormat))
-	case len(e.Keepers) > 0:
+	case e.Keepers != nil:
 		fmt.Fprintf(&b, "the fence of %s is still kept by %s", e.Key, DescribeKeepers(e.Keepers))
 	default:
 		fmt.Fprintf(&b, "%s is held by someone else", e.Key)

@@ -134,7 +134,7 @@ func (m *Manager) awaitFence(ctx context.Context, keys []Key, limit time.Duratio
 		if err != nil || fence != nil {
 			return fence, err
 		}
-		held := &HeldError{Key: keys[0], Keepers: keepers}
+		held := &HeldError{Key: keys[0], Keepers: append([]Keeper{}, keepers...)}
 		left := limit - (m.mono() - start)
 		if limit >= 0 && left <= 0 {
 			held.WaitedFor = limit

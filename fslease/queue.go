@@ -113,13 +113,20 @@ func (a *acquisition) refuseCircle(r Reader, f *finding) error {
 	if err != nil {
 		return err
 	}
-	todo := identities(f.interest.Holders)
+	type step struct {
+		holder string  // somebody that the caller waits for in the end
+		latest *Waiter // of the waiters on the way there
+	}
+	var todo []step
+	for _, id := range identities(f.interest.Holders) {
+		todo = append(todo, step{id, nil})
+	}
 	seen := map[string]bool{}
 	for len(todo) > 0 {
-		holder := todo[0]
+		at := todo[0]
 		todo = todo[1:]
 		for _, w := range waiters {
-			if seen[w.Holder.ID] || !slices.Contains(w.Holds, holder) || a.m.ledger.Probe(w.Holder).Life == Dead {
+			if seen[w.Holder.ID] || !slices.Contains(w.Holds, at.holder) || a.m.ledger.Probe(w.Holder).Life == Dead {
 				continue
 			}
 			seen[w.Holder.ID] = true
@@ -128,27 +135,29 @@ func (a *acquisition) refuseCircle(r Reader, f *finding) error {
 			if err != nil {
 				return err
 			}
-			blockers := identities(leases.interest.Holders)
-			if slices.ContainsFunc(blockers, func(id string) bool { return slices.Contains(a.under, id) }) && a.cameAfter(w) {
-				f.held.Reason = w.Holder.Describe() + " holds it and waits for a lease that this command runs under, so both would wait for ever"
-				f.refused = true
-				return nil
+			latest := at.latest
+			if latest == nil || w.cameAfter(*latest) {
+				latest = &w
 			}
-			todo = append(todo, blockers...)
+			for _, id := range identities(leases.interest.Holders) {
+				if slices.Contains(a.under, id) && (a.queued == nil || a.queued.cameAfter(*latest)) {
+					f.held.Reason = w.Holder.Describe() + " waits for a lease that this command runs under, so they would wait for each other for ever"
+					f.refused = true
+					return nil
+				}
+				todo = append(todo, step{id, latest})
+			}
 		}
 	}
 	return nil
 }
 
-// cameAfter reports whether the caller entered the queue after w.
-func (a *acquisition) cameAfter(w Waiter) bool {
-	if a.queued == nil {
-		return true
+// cameAfter reports whether w entered the queue after o.
+func (w Waiter) cameAfter(o Waiter) bool {
+	if !w.Since.Equal(o.Since) {
+		return w.Since.After(o.Since)
 	}
-	if !a.queued.Since.Equal(w.Since) {
-		return a.queued.Since.After(w.Since)
-	}
-	return a.queued.Holder.ID > w.Holder.ID
+	return w.Holder.ID > o.Holder.ID
 }
 
 func identities(holders []Holder) []string {

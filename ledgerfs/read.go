@@ -88,8 +88,12 @@ func (r *reader) tombstone(key fslease.Key) (*fslease.Tombstone, error) {
 }
 
 // Load reads the lease before the tombstone: read the other way round, a release in between would look
-// like a lease without one.
+// like a lease without one. Everybody who waits comes by here, so that a directory which was moved or
+// replaced under him is told, and not waited in.
 func (r *reader) Load(key fslease.Key) (st fslease.State, err error) {
+	if err := r.l.checkRoot(); err != nil {
+		return st, err
+	}
 	if st.Lease, err = r.lease(key); err != nil {
 		return fslease.State{}, err
 	}

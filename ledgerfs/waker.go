@@ -2,6 +2,8 @@ package ledgerfs
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -89,8 +91,9 @@ func (w *waker) watchPaths(names, paths map[string]bool) {
 	}
 	for p := range paths {
 		if !w.watched[p] {
-			if w.notify.Add(p) != nil {
-				w.hint() // gone already: look again
+			if err := w.notify.Add(p); err != nil {
+				w.polling = w.polling || !errors.Is(err, fs.ErrNotExist) // the user has no watch left
+				w.hint()                                                 // or it is gone already: look again
 				continue
 			}
 			w.watched[p] = true
