@@ -62,10 +62,10 @@ func (c *call) acquire(ctx *cli.Context) error {
 	// A reader that has gone must not end this process between the grant and the answer.
 	signal.Ignore(syscall.SIGPIPE)
 	w := c.waiting()
-	defer w.done()
 	records, err := l.leases.AcquireFor(child.Watch().Context(), fslease.Request{
 		Keys: keys, Note: note, Wait: wait, Under: under(), Waiting: w.tell,
 	}, to)
+	w.done()
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func heldHint(e *fslease.HeldError) string {
 	case e.Blocking != nil && e.Blocking.TTL == 0 && e.Verdict.Life == fslease.Unknown:
 		return fmt.Sprintf("whether the holder lives cannot be told from here (%s) and no ttl was agreed: lease break %s --reason TEXT takes it away",
 			e.Verdict.Reason, shellWord(string(e.Blocking.Key)))
-	case len(e.Keepers) > 0:
+	case e.Keepers != nil:
 		return "what ran under the last lease has not ended yet: wait for it, or look at those processes"
 	case e.WaitedFor > 0:
 		return fmt.Sprintf("lease show %s says more", key)

@@ -73,15 +73,24 @@ type screen struct {
 
 // screen returns the terminal that stdout is, nil if it is none: then a program reads.
 func (c *call) screen() *screen {
-	size, err := unix.IoctlGetWinsize(int(c.stdout.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
+	width, ok := terminal(c.stdout)
+	if !ok {
 		return nil
 	}
-	s := &screen{width: int(size.Col), colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	s := &screen{width: width, colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 	if s.width == 0 {
-		s.width = 80 // a terminal that does not say
+		s.width = 80
 	}
 	return s
+}
+
+// terminal reports whether f is a terminal, and how many columns it has: 0 if it does not say.
+func terminal(f *os.File) (width int, ok bool) {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, false
+	}
+	return int(size.Col), true
 }
 
 // Colours of state words.

@@ -38,8 +38,8 @@ func (c *call) transfer(ctx *cli.Context) error {
 		return err
 	}
 	w := c.waiting()
-	defer w.done()
 	rec, err := l.leases.Transfer(child.Watch().Context(), key, token, to, wait, w.tell)
+	w.done()
 	if err != nil {
 		return err
 	}
