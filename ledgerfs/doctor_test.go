@@ -163,14 +163,14 @@ func TestExamineModes(t *testing.T) {
 		level  Level
 		text   string
 	}{
-		"a record that everybody can write":   {false, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0o666) }, Broken, "can be written by users"},
-		"a folder that everybody can write":   {false, func(l *Ledger) error { return os.Chmod(l.file("leases"), 0o777) }, Broken, "can be written by users"},
-		"readable":                            {false, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0o644) }, Warning, "can be read by users"},
-		"unreadable":                          {false, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0) }, Broken, "cannot be used by those"},
-		"closed to the group":                 {true, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0o600) }, Broken, "cannot be used by those"},
+		"a record that everybody can write":   {false, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0o666) }, Broken, "writable by users"},
+		"a folder that everybody can write":   {false, func(l *Ledger) error { return os.Chmod(l.file("leases"), 0o777) }, Broken, "writable by users"},
+		"readable":                            {false, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0o644) }, Warning, "readable by users"},
+		"unreadable":                          {false, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0) }, Broken, "not usable by those"},
+		"closed to the group":                 {true, func(l *Ledger) error { return os.Chmod(l.file("leases/k.json"), 0o600) }, Broken, "not usable by those"},
 		"sticky":                              {true, func(l *Ledger) error { return os.Chmod(l.file("leases"), os.ModeSticky|os.ModeSetgid|0o770) }, Broken, "sticky"},
-		"of somebody else":                    {false, func(l *Ledger) error { return os.Chown(l.file("leases/k.json"), 54321, -1) }, Broken, "belong to somebody else"},
-		"of another group":                    {true, func(l *Ledger) error { return os.Chown(l.file("leases/k.json"), -1, 54321) }, Broken, "belong to another group"},
+		"of somebody else":                    {false, func(l *Ledger) error { return os.Chown(l.file("leases/k.json"), 54321, -1) }, Broken, "of somebody else than"},
+		"of another group":                    {true, func(l *Ledger) error { return os.Chown(l.file("leases/k.json"), -1, 54321) }, Broken, "of another group than"},
 		"a file of another's in a shared one": {true, func(l *Ledger) error { return os.Chown(l.file("leases/k.json"), 54321, -1) }, OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,26 +35,26 @@ func (d *dirFS) shared() bool { return d.file == 0o660 }
 func modeFaults() []*modeFault {
 	const repaired = "lease doctor --repair, by their owner or root, corrects it"
 	return []*modeFault{
-		{Broken, "can be written by users who are no part of this ledger", repaired, func(d *dirFS, st unix.Stat_t, folder bool) bool {
+		{Broken, "writable by users who are no part of this ledger", repaired, func(d *dirFS, st unix.Stat_t, folder bool) bool {
 			return st.Mode&0o022&^d.want(folder) != 0
 		}, nil},
-		{Broken, "belong to somebody else than the ledger", "lease doctor --repair by root corrects it", func(d *dirFS, st unix.Stat_t, _ bool) bool {
+		{Broken, "of somebody else than the ledger's owner", "lease doctor --repair by root corrects it", func(d *dirFS, st unix.Stat_t, _ bool) bool {
 			return int(st.Uid) != d.uid && !d.shared()
 		}, nil},
-		{Broken, "belong to another group than the ledger", repaired, func(d *dirFS, st unix.Stat_t, _ bool) bool {
+		{Broken, "of another group than the ledger's", repaired, func(d *dirFS, st unix.Stat_t, _ bool) bool {
 			return int(st.Gid) != d.gid && d.shared()
 		}, nil},
-		{Broken, "are sticky, so that one user cannot replace what another one wrote", repaired, func(_ *dirFS, st unix.Stat_t, folder bool) bool {
+		{Broken, "sticky: one user cannot replace what another one wrote", repaired, func(_ *dirFS, st unix.Stat_t, folder bool) bool {
 			return folder && st.Mode&unix.S_ISVTX != 0
 		}, nil},
-		{Broken, "cannot be used by those whom the ledger is for", repaired, func(d *dirFS, st unix.Stat_t, folder bool) bool {
+		{Broken, "not usable by those whom the ledger is for", repaired, func(d *dirFS, st unix.Stat_t, folder bool) bool {
 			needed := d.want(folder) & 0o777
 			if !folder {
 				needed &= 0o440 // a record is replaced, not written to
 			}
 			return st.Mode&needed != needed
 		}, nil},
-		{Warning, "can be read by users who are no part of this ledger", repaired, func(d *dirFS, st unix.Stat_t, folder bool) bool {
+		{Warning, "readable by users who are no part of this ledger", repaired, func(d *dirFS, st unix.Stat_t, folder bool) bool {
 			return st.Mode&0o055&^d.want(folder) != 0
 		}, nil},
 	}
@@ -90,11 +90,8 @@ func (e *examination) modes() {
 			continue
 		}
 		fine = false
-		f := e.add(Finding{Check: "permissions", Level: fault.level, Path: e.l.file(fault.names[0]), What: "1 file or folder", Hint: fault.hint})
-		if n := len(fault.names); n > 1 {
-			f.What = fmt.Sprintf("%d files and folders, this the first,", n)
-		}
-		f.What += " that " + fault.what
+		f := e.add(Finding{Check: "permissions", Level: fault.level, Path: e.l.file(fault.names[0]), Hint: fault.hint})
+		f.What = counted{len(fault.names), "file or folder", "files and folders, this is the first"}.String() + ": " + fault.what
 		names := fault.names
 		f.mend = func(context.Context) (string, error) { return e.l.mendModes(names) }
 	}
@@ -135,7 +132,7 @@ func (l *Ledger) mendModes(names []string) (string, error) {
 	if done == 0 {
 		return "", first
 	}
-	return fmt.Sprintf("gave %d files and folders the owner and mode of the ledger", done), first
+	return fmt.Sprintf("gave %s the owner and mode of the ledger", counted{done, "file or folder", "files and folders"}), first
 }
 
 func (l *Ledger) mendMode(name string) error {

@@ -99,9 +99,9 @@ func (e *examination) journals(ctx context.Context) {
 	case err != nil:
 		e.trouble("journal", Warning, err)
 	case torn > 0:
-		e.warn("journal", fmt.Sprintf("%d torn lines among %d: a power cut or a full disk cut them off", torn, lines), "they are skipped; nothing else depends on them")
+		e.warn("journal", fmt.Sprintf("%s among %d: a power cut or a full disk did that", counted{torn, "line is cut off", "lines are cut off"}, lines), "they are skipped; nothing else depends on them")
 	default:
-		e.ok("journal", "%d lines", lines)
+		e.ok("journal", "%s", counted{lines, "line", "lines"})
 	}
 }
 

@@ -82,18 +82,16 @@ func (e *examination) newer(name string, err error) {
 
 // records reads every lease and tombstone.
 func (e *examination) records() {
-	before, n := len(e.found), 0
+	before := len(e.found)
 	highest := map[string]int64{} // generations of tombstones
 	e.files(tombstonesDir, func(name string) {
 		var t fslease.Tombstone
-		n++
 		if e.readable(name, &t, func() (fslease.Key, int64) { return t.Key, t.Generation }) {
 			highest[strings.TrimPrefix(name, tombstonesDir)] = t.Generation
 		}
 	}, ".json")
 	e.files(leasesDir, func(name string) {
 		var rec fslease.Record
-		n++
 		if !e.readable(name, &rec, func() (fslease.Key, int64) { return rec.Key, rec.Generation }) {
 			return
 		}
@@ -106,7 +104,7 @@ func (e *examination) records() {
 		f.mend = func(ctx context.Context) (string, error) { return e.l.mendReleased(ctx, rec.Key) }
 	}, ".json")
 	if len(e.found) == before {
-		e.ok("records", "%d leases and tombstones, %d of them held", n, len(e.leases))
+		e.ok("records", "%s, %s", counted{len(e.leases), "key is held", "keys are held"}, counted{len(highest), "tombstone", "tombstones"})
 	}
 	e.overlaps()
 }

@@ -36,7 +36,7 @@ func (e *examination) tickets() {
 	e.marks()
 	e.reservations(tickets)
 	if len(e.found) == before {
-		e.ok("tickets", "%d tickets, %d sessions", len(tickets), sessions)
+		e.ok("tickets", "%s, %s", counted{len(tickets), "ticket", "tickets"}, counted{sessions, "session", "sessions"})
 	}
 }
 

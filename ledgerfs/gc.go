@@ -3,9 +3,9 @@ package ledgerfs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,30 +33,44 @@ type Collected struct {
 // litter is the part of c that has no age: what crashes left behind.
 func (c Collected) litter() []counted {
 	return []counted{
-		{c.Waiters, "queue entries of dead waiters"}, {c.Sightings, "sightings of no lease"}, {c.Holders, "files of dead holders that nothing names"},
-		{c.Orphans, "notes of commands that are gone"}, {c.Temporaries, "temporary files"},
+		{c.Waiters, "queue entry of a dead waiter", "queue entries of dead waiters"},
+		{c.Sightings, "sighting of no lease", "sightings of no lease"},
+		{c.Holders, "file of a dead holder that nothing names", "files of dead holders that nothing names"},
+		{c.Orphans, "note of a command that is gone", "notes of commands that are gone"},
+		{c.Temporaries, "temporary file", "temporary files"},
 	}
 }
 
+// counted is a number of things, with what one and several are called.
 type counted struct {
-	n    int
-	what string
+	n         int
+	one, many string
+}
+
+func (k counted) String() string {
+	if k.n == 1 {
+		return "1 " + k.one
+	}
+	return strconv.Itoa(k.n) + " " + k.many
 }
 
 // String names what was collected, for people; it is empty if that is nothing.
 func (c Collected) String() string {
 	all := append([]counted{
-		{c.Tombstones, "tombstones"}, {c.Locks, "lock and fence files"}, {c.Sessions, "ended sessions"},
-		{c.Journals, "journals"}, {c.Aside, "damaged files that were set aside"},
+		{c.Tombstones, "tombstone", "tombstones"},
+		{c.Locks, "lock or fence file", "lock and fence files"},
+		{c.Sessions, "ended session", "ended sessions"},
+		{c.Journals, "month of the journal", "months of the journal"},
+		{c.Aside, "damaged file that was set aside", "damaged files that were set aside"},
 	}, c.litter()...)
-	return listed(append(all, counted{c.Folders, "empty folders"}))
+	return listed(append(all, counted{c.Folders, "empty folder", "empty folders"}))
 }
 
 func listed(all []counted) string {
 	var parts []string
 	for _, k := range all {
 		if k.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", k.n, k.what))
+			parts = append(parts, k.String())
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -298,7 +298,7 @@ func TestRepairLeftovers(t *testing.T) {
 	}
 	found := l.Examine(ctx, nil)
 	finds(t, found, "records", Warning, "given up already")
-	finds(t, found, "litter", Warning, "1 queue entries of dead waiters, 1 temporary files")
+	finds(t, found, "litter", Warning, "1 queue entry of a dead waiter, 1 temporary file")
 	finds(t, found, "records", Broken, "notes.txt is damaged: it is no record")
 	finds(t, found, "records", Broken, "a link where a folder or nothing should be")
 	finds(t, found, "strangers", Warning, "nothing of lease's")
@@ -325,7 +325,7 @@ func TestRepairLeftovers(t *testing.T) {
 func TestExamineTornJournal(t *testing.T) {
 	l := withJournal(t)
 	found := l.Examine(ctx, nil)
-	finds(t, found, "journal", Warning, "3 torn lines")
+	finds(t, found, "journal", Warning, "3 lines are cut off")
 	nothingBroken(t, found)
 }
 

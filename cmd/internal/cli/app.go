@@ -41,10 +41,13 @@ func commands() []entry {
 		{"break", breakCommand},
 		{"ls", lsCommand},
 		{"show", showCommand},
+		{"log", logCommand},
 		{"wait", waitCommand},
 		{"scope", scopeCommand},
 		{"hook", hookCommand},
 		{"init", initCommand},
+		{"doctor", doctorCommand},
+		{"gc", gcCommand},
 		{"completion", completionCommand},
 		{"help", helpCommand},
 	}
@@ -67,6 +70,9 @@ func Run(args []string) int {
 func (c *call) run(args []string) error {
 	if len(args) > 0 && args[0] == completeWord {
 		return c.complete(args[1:])
+	}
+	if len(args) == 2 && args[0] == lockWord {
+		return c.tryLock(args[1])
 	}
 	line, err := c.sort(args)
 	switch {
