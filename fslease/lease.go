@@ -94,6 +94,9 @@ func (l *Lease) Records() []Record {
 	return append([]Record(nil), l.records...)
 }
 
+// TTL returns how long the lease lasts after a renewal, 0 if as long as this process lives.
+func (l *Lease) TTL() time.Duration { return l.ttl }
+
 // Holder returns this process as the records name it.
 func (l *Lease) Holder() Holder { return l.me.Holder() }
 

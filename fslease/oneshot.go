@@ -126,11 +126,7 @@ func (m *Manager) tryTransfer(ctx context.Context, key Key, token int64, to Hand
 	var rec Record
 	var keepers []Keeper
 	err := m.ledger.Update(ctx, []Key{key}, func(tx Tx) error {
-		st, err := tx.Load(key)
-		if err != nil {
-			return err
-		}
-		old, err := CheckToken(key, st, token, "")
+		st, old, err := m.plain(tx, key, token)
 		if err != nil {
 			return err
 		}
@@ -168,7 +164,7 @@ func (m *Manager) tryTransfer(ctx context.Context, key Key, token int64, to Hand
 func (m *Manager) RenewToken(ctx context.Context, key Key, token int64) (Record, error) {
 	var rec Record
 	err := m.ledger.Update(ctx, []Key{key}, func(tx Tx) error {
-		cur, err := m.current(tx, key, token)
+		_, cur, err := m.plain(tx, key, token)
 		if err != nil {
 			return err
 		}
@@ -180,12 +176,19 @@ func (m *Manager) RenewToken(ctx context.Context, key Key, token int64) (Record,
 
 // ReleaseToken gives up the lease of key for whoever has its token.
 func (m *Manager) ReleaseToken(ctx context.Context, key Key, token int64) error {
-	return m.ledger.Update(ctx, []Key{key}, func(tx Tx) error { return releaseIn(tx, key, token, "") })
+	return m.ledger.Update(ctx, []Key{key}, func(tx Tx) error {
+		st, rec, err := m.plain(tx, key, token)
+		if err != nil {
+			return err
+		}
+		return giveUp(tx, st, rec)
+	})
 }
 
 // Break takes the lease of key away from whoever holds it. The next grant has a higher generation; the
 // old holder is told when it renews. It returns what was broken, nil if nothing was held. still, if not
-// nil, is asked under the lock whether the lease is to be broken as it stands now.
+// nil, is asked under the lock whether the lease is to be broken as it stands now. A ticket's reservation is
+// not broken by itself, but with BreakTicket.
 func (m *Manager) Break(ctx context.Context, key Key, why string, still func(Record) bool) (*Record, error) {
 	var broken *Record
 	err := m.ledger.Update(ctx, []Key{key}, func(tx Tx) error {
@@ -198,6 +201,9 @@ func (m *Manager) Break(ctx context.Context, key Key, why string, still func(Rec
 		if cur == nil || still != nil && !still(*cur) {
 			return nil
 		}
+		if err := reservedError(tx, *cur); err != nil {
+			return err
+		}
 		t := Buried(*cur, st.Tomb, ReasonBroken, tx.Now())
 		if err := tx.Bury(*cur, t); err != nil {
 			return err
@@ -209,69 +215,51 @@ func (m *Manager) Break(ctx context.Context, key Key, why string, still func(Rec
 	return broken, err
 }
 
-// current returns the lease of key if token is its generation and it still counts.
+// Current returns the lease of key if token is its generation and it still counts. A key inside a
+// reservation of a ticket has that one's token.
+func (m *Manager) Current(ctx context.Context, key Key, token int64) (Record, error) {
+	return m.current(m.ledger.View(ctx), key, token)
+}
+
 func (m *Manager) current(r Reader, key Key, token int64) (Record, error) {
 	st, err := r.Load(key)
 	if err != nil {
 		return Record{}, err
 	}
 	cur, err := CheckToken(key, st, token, "")
+	if err != nil && st.Current() == nil {
+		around, aroundErr := reservation(r, key)
+		if aroundErr != nil {
+			return Record{}, aroundErr
+		}
+		if around != nil && around.Generation == token {
+			cur, err = *around, nil
+		}
+	}
 	if err != nil {
 		return Record{}, err
 	}
 	return cur, m.sessionActive(r, cur)
 }
 
-// sessionActive fails with a *LostError if cur is the reservation of a ticket whose session has ended.
-func (m *Manager) sessionActive(r Reader, cur Record) error {
-	if !cur.Holder.IsTicket() {
-		return nil
-	}
-	t, err := r.Ticket(cur.Holder.Ticket)
-	if err != nil {
-		return err
-	}
-	if !t.Reserves(cur) {
-		return &LostError{Key: cur.Key, Generation: cur.Generation, Reason: "its ticket does not reserve it any more"}
-	}
-	s, err := r.Session(cur.Holder.Ticket, cur.Holder.Session)
-	if err != nil {
-		return err
-	}
-	if s == nil || s.Status != SessionActive || t.Session != s.Generation {
-		return &LostError{Key: cur.Key, Generation: cur.Generation, Reason: "the ticket's session has ended"}
-	}
-	return nil
-}
-
 // Fenced takes the fence of key for work under token, which must be current once the fence is had.
 // joined says that the caller runs under the fence already (it inherited it, or its leases hold the key).
 // The fence is nil then. It waits as long as ctx lasts.
 func (m *Manager) Fenced(ctx context.Context, key Key, token int64, joined bool, tell func(*HeldError)) (Fence, error) {
-	if _, err := m.current(m.ledger.View(ctx), key, token); err != nil {
-		return nil, err
+	keys := []Key{key}
+	take := keys
+	if joined {
+		take = nil
 	}
-	var fence Fence
-	if !joined {
-		f, err := m.awaitFence(ctx, []Key{key}, Forever, nil, tell)
-		if err != nil {
-			return nil, err
-		}
-		fence = f
-	}
-	err := m.ledger.Update(ctx, []Key{key}, func(tx Tx) error {
-		_, err := m.current(tx, key, token)
+	return m.fenceIf(ctx, keys, take, Forever, tell, func(r Reader) error {
+		_, err := m.current(r, key, token)
 		return err
 	})
-	if err != nil && fence != nil {
-		_ = fence.Unlock()
-		return nil, err
-	}
-	return fence, err
 }
 
 // Check reports whether key, exactly, is held now, and with token other than 0 whether at that generation.
-// A holder that is proven dead, or was silent past its TTL, does not hold.
+// A holder that is proven dead, or was silent past its TTL, does not hold; nor does a ticket on which nobody
+// works, although its scope stays reserved.
 func (m *Manager) Check(ctx context.Context, key Key, token int64) (bool, error) {
 	look, err := m.Look(ctx, key)
 	if err != nil {
@@ -281,14 +269,8 @@ func (m *Manager) Check(ctx context.Context, key Key, token int64) (bool, error)
 	if cur == nil || look.Judgement.Takeover || token != 0 && cur.Generation != token {
 		return false, nil
 	}
-	switch err := m.sessionActive(m.ledger.View(ctx), *cur); {
-	case err == nil:
-		return true, nil
-	case cur.Holder.IsTicket() && token == 0:
-		return look.Reserved, nil
-	default:
-		return false, lostIsNo(err)
-	}
+	err = m.sessionActive(m.ledger.View(ctx), *cur)
+	return err == nil, lostIsNo(err)
 }
 
 func lostIsNo(err error) error {

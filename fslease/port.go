@@ -116,7 +116,8 @@ type Tx interface {
 	Enqueue(w Waiter) (Waiter, error)
 	// PutTicket writes a ticket, durably.
 	PutTicket(t Ticket) error
-	// PutSession writes a session, durably.
+	// PutSession writes a session, durably. If one has ended whose process left a command that may still
+	// run, that is noted before, so that a successor waits for it.
 	PutSession(s Session) error
 	// SetActive says whether a ticket may have an active session.
 	SetActive(id string, active bool) error
@@ -177,6 +178,10 @@ const (
 	EventBroken      = "broken"
 	EventTransferred = "transferred"
 )
+
+// EventSessionExpired is the event of a ticket's session that lapsed. Those of a ticket itself are ticket_
+// and its status.
+const EventSessionExpired = "session_expired"
 
 // An Interest is what a waiter waits for.
 type Interest struct {

@@ -159,9 +159,6 @@ func (a *acquisition) judge(r Reader, rec Record) (Judgement, *Sighting, error) 
 // the key; otherwise it is what a crash left behind.
 func (a *acquisition) weighReservation(r Reader, f *finding, in *inTheWay, k Key, rec Record, st State) error {
 	id := rec.Holder.Ticket
-	if id == a.ticket {
-		return nil
-	}
 	t, err := r.Ticket(id)
 	if err != nil {
 		return err
@@ -170,7 +167,14 @@ func (a *acquisition) weighReservation(r Reader, f *finding, in *inTheWay, k Key
 		f.mayBury(burial{rec, st, ReasonReleased})
 		return nil
 	}
-	in.add(&HeldError{Key: k, Blocking: &rec})
+	if id == a.ticket {
+		return nil
+	}
+	reason, err := a.onTicket(r, rec, *t)
+	if err != nil {
+		return err
+	}
+	in.add(&HeldError{Key: k, Blocking: &rec, Reason: reason})
 	in.reserve(id, t.overlapping(k))
 	f.interest.Keys = append(f.interest.Keys, rec.Key)
 	return nil
@@ -184,15 +188,25 @@ func (t *Ticket) Reserves(rec Record) bool {
 // overlapping returns the keys of t, its own included, that overlap k.
 func (t *Ticket) overlapping(k Key) []Key {
 	var keys []Key
-	for _, s := range t.Scope {
+	for _, s := range t.Keys() {
 		if s.Overlaps(k) {
 			keys = append(keys, s)
 		}
 	}
-	if own := TicketKey(t.ID); own.Overlaps(k) {
-		keys = append(keys, own)
-	}
 	return keys
+}
+
+// onTicket says why waiting for a reservation would never end: the caller works on that ticket.
+func (a *acquisition) onTicket(r Reader, rec Record, t Ticket) (string, error) {
+	s, err := activeSession(r, t)
+	if err != nil || s == nil {
+		return "", err
+	}
+	token, works := a.req.Under[TicketKey(t.ID)]
+	if works && token == s.Generation || a.forOneself(rec) != "" || s.Holder != nil && a.m.opt.Kin(*s.Holder) {
+		return "this command works on that ticket, so it would wait for itself", nil
+	}
+	return "", nil
 }
 
 // forOneself says why waiting for rec would never end: the caller runs under it.

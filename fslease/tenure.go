@@ -72,10 +72,15 @@ func releaseIn(tx Tx, key Key, token int64, holderID string) error {
 	if err != nil {
 		return err
 	}
+	return giveUp(tx, st, rec)
+}
+
+// giveUp releases rec, the current lease of st.
+func giveUp(tx Tx, st State, rec Record) error {
 	t := Buried(rec, st.Tomb, ReasonReleased, tx.Now())
 	if err := tx.Bury(rec, t); err != nil {
 		return err
 	}
-	tx.Log(Event{Event: EventReleased, Key: key, Generation: rec.Generation, Revision: t.Revision})
+	tx.Log(Event{Event: EventReleased, Key: rec.Key, Generation: rec.Generation, Revision: t.Revision})
 	return nil
 }

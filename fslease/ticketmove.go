@@ -76,10 +76,29 @@ func (t Ticket) Moved(to Status, by, reason string, failure *Failure, now Instan
 	}
 	t.Status = to
 	t.UpdatedAt = now.Wall
+	return t.trimmed()
+}
+
+// maxTicketBytes is how large a ticket may become, as compact JSON: indented it still fits a record.
+const maxTicketBytes = MaxRecordBytes / 2
+
+// trimmed drops the oldest moves and failures of a ticket that would not fit a record any more: one that is
+// started again and again must not become unreadable. The journal keeps them.
+func (t Ticket) trimmed() Ticket {
+	for t.size() > maxTicketBytes && len(t.History)+len(t.Failures) > 2 {
+		t.History = t.History[len(t.History)/2:]
+		t.Failures = t.Failures[len(t.Failures)/2:]
+	}
 	return t
 }
 
+func (t Ticket) size() int {
+	data, _ := t.MarshalJSON() // never fails
+	return len(data)
+}
+
 // Keys returns what a live t reserves: its own key first, then its scope, folded.
+// A scope that was edited by hand may overlap itself.
 func (t Ticket) Keys() []Key {
 	return append([]Key{TicketKey(t.ID)}, FoldKeys(t.Scope)...)
 }
@@ -99,10 +118,17 @@ func (s *Session) extend(now Instant) {
 	s.Deadline = now.Mono + int64(s.Lease)
 }
 
-// Checkpointed returns s after a checkpoint. The note may be empty.
-func (s Session) Checkpointed(note string, now Instant) Session {
+// Renewed returns s after a heartbeat of the process that works in it: a checkpoint, but none that would
+// push the notes of others out of the last ones.
+func (s Session) Renewed(now Instant) Session {
 	s.extend(now)
 	s.Checkpoints++
+	return s
+}
+
+// Checkpointed returns s after a checkpoint. The note may be empty.
+func (s Session) Checkpointed(note string, now Instant) Session {
+	s = s.Renewed(now)
 	last := append(slices.Clip(s.LastCheckpoints), Checkpoint{At: now.Wall, Note: note})
 	s.LastCheckpoints = last[max(0, len(last)-MaxCheckpoints):]
 	return s
@@ -124,7 +150,7 @@ func (s Session) Ended(status SessionStatus) Session {
 }
 
 // Lapse is what is wrong with an active session: nil, or the failure that ends it. life is the verdict on
-// the process that it is bound to.
+// the process that it is bound to, which may prove its end, but extends nothing.
 func (s Session) Lapse(life Verdict, now Instant) *Failure {
 	switch {
 	case s.Holder != nil && life.Life == Dead:
@@ -133,4 +159,13 @@ func (s Session) Lapse(life Verdict, now Instant) *Failure {
 		return &Failure{Kind: FailureExpired, At: now.Wall, Session: s.Generation, Detail: "no checkpoint until " + s.LeaseUntil.UTC().Format(TimeFormat)}
 	}
 	return nil
+}
+
+// Lapsed is Lapse by what l can tell of the process, and its clock.
+func Lapsed(l Ledger, s Session) *Failure {
+	var life Verdict
+	if s.Holder != nil {
+		life = l.Probe(*s.Holder)
+	}
+	return s.Lapse(life, l.Clock().Now())
 }

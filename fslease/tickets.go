@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // An Act is a request to change a ticket.
@@ -19,7 +18,8 @@ type Act struct {
 	By     string   // who, for the history
 }
 
-// AddTicket writes a new ticket, PROPOSED. A known id is a *ConflictError.
+// AddTicket writes a new ticket, PROPOSED. A known id is a *ConflictError. Scope keys that another one
+// covers are dropped.
 func (m *Manager) AddTicket(ctx context.Context, id, title string, scope []Key, by string) (Ticket, error) {
 	if err := CheckTicketID(id); err != nil {
 		return Ticket{}, err
@@ -32,7 +32,10 @@ func (m *Manager) AddTicket(ctx context.Context, id, title string, scope []Key, 
 			return Ticket{}, &ConfigError{What: fmt.Sprintf("%s stands for a ticket and cannot be in a scope", k), Hint: "a scope is what the work touches, such as repo/api"}
 		}
 	}
-	var t Ticket
+	t := Ticket{ID: id, Title: title, Status: Proposed, Scope: FoldKeys(scope)}
+	if t.size() > maxTicketBytes {
+		return Ticket{}, &ConfigError{What: fmt.Sprintf("ticket %s has %d bytes, more than %d", id, t.size(), maxTicketBytes), Hint: "shorten its title, or name keys that cover more"}
+	}
 	err := m.ledger.Update(ctx, []Key{TicketKey(id)}, func(tx Tx) error {
 		known, err := tx.Ticket(id)
 		if err != nil {
@@ -42,7 +45,7 @@ func (m *Manager) AddTicket(ctx context.Context, id, title string, scope []Key, 
 			return &ConflictError{Ticket: id, Status: known.Status, What: fmt.Sprintf("ticket %s is known already: it is %s", id, known.Status), Hint: "lease ticket show " + id}
 		}
 		now := tx.Now()
-		t = Ticket{ID: id, Title: title, Status: Proposed, Scope: dedupe(scope), CreatedAt: now.Wall, UpdatedAt: now.Wall}
+		t.CreatedAt, t.UpdatedAt = now.Wall, now.Wall
 		t.History = []Move{{At: now.Wall, To: Proposed, By: by, Reason: "add"}}
 		if err := tx.PutTicket(t); err != nil {
 			return err
@@ -51,16 +54,6 @@ func (m *Manager) AddTicket(ctx context.Context, id, title string, scope []Key, 
 		return nil
 	})
 	return t, err
-}
-
-func dedupe(keys []Key) []Key {
-	var out []Key
-	for _, k := range keys {
-		if !slices.Contains(out, k) {
-			out = append(out, k)
-		}
-	}
-	return out
 }
 
 func logMove(tx Tx, t Ticket, reason string) {
@@ -73,32 +66,36 @@ func (m *Manager) TicketAct(ctx context.Context, id string, act Act) (Ticket, er
 	if err := CheckTicketID(id); err != nil {
 		return Ticket{}, err
 	}
-	if err := CheckNote(act.Note + act.Reason); err != nil {
-		return Ticket{}, err
+	reason := act.Reason
+	if reason == "" {
+		reason = act.Note
+	}
+	for _, text := range []string{act.Note, act.Reason} {
+		if err := CheckNote(text); err != nil {
+			return Ticket{}, err
+		}
 	}
 	var after Ticket
 	err := m.withTicket(ctx, id, func(tx Tx, t Ticket) error {
-		s, err := m.activeSession(tx, t)
+		s, err := activeSession(tx, t)
 		if err != nil {
 			return err
 		}
-		if err := m.mayAct(tx, t, s, act); err != nil {
+		if err := mayAct(tx, t, s, act); err != nil {
 			return err
 		}
 		to, err := t.Target(act.Verb)
 		if err != nil {
 			return err
 		}
-		now := tx.Now()
 		if act.Verb == VerbCheckpoint {
 			after = t
-			return tx.PutSession(s.Checkpointed(act.Note, now))
+			if s == nil {
+				return &LostError{Key: TicketKey(id), Generation: t.Session, Reason: "the session is not on record any more"}
+			}
+			return tx.PutSession(s.Checkpointed(act.Note, tx.Now()))
 		}
-		reason := act.Reason
-		if reason == "" {
-			reason = act.Note
-		}
-		after = t.Moved(to, act.By, reason, act.Fail, now)
+		after = t.Moved(to, act.By, reason, act.Fail, tx.Now())
 		if err := EndSession(tx, after, s, SessionEnded); err != nil {
 			return err
 		}
@@ -140,130 +137,61 @@ func (m *Manager) ticket(r Reader, id string) (Ticket, error) {
 		return Ticket{}, err
 	}
 	if t == nil {
-		return Ticket{}, &ConflictError{Ticket: id, What: "there is no ticket " + id, Hint: "lease ticket add " + id + ", or look with lease ticket ls"}
+		return Ticket{}, &ConflictError{Ticket: id, What: "there is no ticket " + id, Hint: "lease ticket ls lists them, lease ticket add " + id + " makes one"}
 	}
 	return *t, nil
 }
 
-// activeSession returns the session of t that is active, nil if none is.
-func (m *Manager) activeSession(r Reader, t Ticket) (*Session, error) {
-	if t.Session == 0 {
+// activeSession returns the session of t that is active, nil if none is. The ticket is what counts: a
+// session that a crash left active after its ticket moved on has ended.
+func activeSession(r Reader, t Ticket) (*Session, error) {
+	if t.Status != InProgress {
 		return nil, nil
 	}
 	s, err := r.Session(t.ID, t.Session)
-	if err != nil || s == nil || s.Status != SessionActive || t.Status != InProgress {
+	if err != nil || s == nil || s.Status != SessionActive {
 		return nil, err
 	}
 	return s, nil
 }
 
-// mayAct judges the token of act, before anything else.
-func (m *Manager) mayAct(tx Tx, t Ticket, s *Session, act Act) error {
+// mayAct judges the token of act, before anything else. Where none is given, one is needed only while a
+// session works on the ticket.
+func mayAct(tx Tx, t Ticket, s *Session, act Act) error {
 	if act.Token != 0 {
-		if s != nil && s.Generation == act.Token {
-			st, err := tx.Load(TicketKey(t.ID))
-			if err != nil {
-				return err
-			}
-			if _, err := CheckToken(TicketKey(t.ID), st, act.Token, ""); err != nil {
-				return err
-			}
-			return nil
-		}
-		lost := &LostError{Key: TicketKey(t.ID), Generation: act.Token, Reason: "the session has ended, the ticket is " + string(t.Status)}
-		if t.Session > act.Token {
-			lost.Current, lost.Reason = t.Session, takenOver(t.Session)
-		}
-		return lost
+		return checkSession(tx, t, s, act.Token)
 	}
-	if act.Force || t.Status != InProgress {
-		return nil
+	if _, err := t.Target(act.Verb); err != nil || act.Force || t.Status != InProgress {
+		return err
 	}
 	return &ConfigError{What: fmt.Sprintf("ticket %s is IN_PROGRESS: %s needs the token of its session", t.ID, act.Verb),
 		Hint: "give --token N (start printed it), or as an operator --force --reason TEXT"}
 }
 
-// EndSession writes t, which has just left or is not IN_PROGRESS, and ends its session s (nil: it has
-// none): the ticket first, which is what counts, then the session, then the reservations that do not count
-// any more, and last what makes reconcile look. A crash in between leaves nothing that blocks anybody for
-// good.
-func EndSession(tx Tx, t Ticket, s *Session, status SessionStatus) error {
-	if err := tx.PutTicket(t); err != nil {
-		return err
+// checkSession fails with a *LostError unless token is that of the active session s of t (nil: none is active),
+// and the whole scope is still reserved for it: what a hand took away may be somebody else's by now.
+func checkSession(tx Tx, t Ticket, s *Session, token int64) error {
+	lost := &LostError{Key: TicketKey(t.ID), Generation: token}
+	switch {
+	case t.Session > token:
+		lost.Current, lost.Reason = t.Session, takenOver(t.Session)
+		return lost
+	case t.Session < token:
+		lost.Reason = "it was never given out"
+		return lost
+	case s == nil:
+		lost.Reason = "the session has ended, the ticket is " + string(t.Status)
+		return lost
 	}
-	if s != nil {
-		if err := tx.PutSession(s.Ended(status)); err != nil {
-			return err
-		}
-	}
-	if err := DropReservations(tx, t); err != nil {
-		return err
-	}
-	return tx.SetActive(t.ID, false)
-}
-
-// DropReservations removes the leases of t that do not count: those of a ticket that is not live, and on
-// keys that it does not list.
-func DropReservations(tx Tx, t Ticket) error {
 	for _, k := range t.Keys() {
 		st, err := tx.Load(k)
 		if err != nil {
 			return err
 		}
-		cur := st.Current()
-		if cur == nil || cur.Holder.Ticket != t.ID || !cur.Holder.IsTicket() || t.Reserves(*cur) {
-			continue
+		if cur := st.Current(); cur == nil || !cur.Holder.IsTicket() || cur.Holder.Ticket != t.ID || cur.Holder.Session != token {
+			lost.Reason = fmt.Sprintf("the reservation of %s is gone", k)
+			return lost
 		}
-		tomb := Buried(*cur, st.Tomb, ReasonReleased, tx.Now())
-		if err := tx.Bury(*cur, tomb); err != nil {
-			return err
-		}
-		tx.Log(Event{Event: EventReleased, Key: k, Generation: cur.Generation, Revision: tomb.Revision})
-	}
-	return nil
-}
-
-// Expire ends a session that lapsed: ticket BLOCKED with the failure, the scope stays reserved.
-func Expire(tx Tx, t Ticket, s Session, failure Failure, by string) error {
-	status := SessionExpired
-	if failure.Kind == FailureBroken {
-		status = SessionEnded
-	}
-	t = t.Moved(Blocked, by, failure.Kind, &failure, tx.Now())
-	if err := EndSession(tx, t, &s, status); err != nil {
-		return err
-	}
-	tx.Log(Event{Event: "session_expired", Ticket: t.ID, Generation: s.Generation, Reason: failure.Kind})
-	logMove(tx, t, failure.Kind)
-	return nil
-}
-
-// BreakTicket breaks the session of a ticket: it ends, the ticket is BLOCKED with failure broken. It
-// reports false if there is no active session.
-func (m *Manager) BreakTicket(ctx context.Context, id, why, by string) (bool, error) {
-	broken := false
-	err := m.withTicket(ctx, id, func(tx Tx, t Ticket) error {
-		broken = false
-		s, err := m.activeSession(tx, t)
-		if err != nil || s == nil {
-			return err
-		}
-		now := tx.Now()
-		failure := Failure{Kind: FailureBroken, At: now.Wall, Session: s.Generation, Detail: why}
-		if err := Expire(tx, t, *s, failure, by); err != nil {
-			return err
-		}
-		tx.Log(Event{Event: EventBroken, Ticket: id, Generation: s.Generation, Reason: why})
-		broken = true
-		return nil
-	})
-	return broken, err
-}
-
-// CheckSessionLease refuses a session length that cannot work.
-func CheckSessionLease(d time.Duration) error {
-	if err := CheckTTL(d); err != nil {
-		return &ConfigError{What: "session: " + err.Error(), Hint: "use a length such as 15m"}
 	}
 	return nil
 }

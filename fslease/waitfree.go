@@ -57,35 +57,46 @@ func (a *acquisition) surveyFree(view Reader, key Key) (finding, error) {
 // BreakIfSilent breaks the lease of key if it is not renewed for silence from now on, and fails with a
 // *HeldError as soon as it is. It returns nil if nothing was held.
 func (m *Manager) BreakIfSilent(ctx context.Context, key Key, why string, silence time.Duration) (*Record, error) {
-	start := m.mono()
-	view := m.ledger.View(ctx)
-	st, err := view.Load(key)
-	if err != nil || st.Current() == nil {
+	var seen *Record
+	same := func(r Record) bool { return r.Generation == seen.Generation && r.Revision == seen.Revision }
+	view, start := m.ledger.View(ctx), m.mono()
+	silent, err := m.untilSilent(ctx, key, silence, func() (bool, error) {
+		st, err := view.Load(key)
+		cur := st.Current()
+		if err != nil || cur == nil {
+			return false, err
+		}
+		if seen == nil {
+			seen = cur
+		}
+		if !same(*cur) {
+			return false, &HeldError{Key: key, Blocking: cur, Verdict: m.ledger.Probe(cur.Holder), WaitedFor: m.mono() - start}
+		}
+		return true, nil
+	})
+	if err != nil || !silent {
 		return nil, err
 	}
-	seen := *st.Current()
-	same := func(r Record) bool { return r.Generation == seen.Generation && r.Revision == seen.Revision }
+	return m.Break(ctx, key, why, same)
+}
+
+// untilSilent calls look again and again, until it was true for all of silence, or is not, or fails.
+func (m *Manager) untilSilent(ctx context.Context, key Key, silence time.Duration, look func() (bool, error)) (bool, error) {
+	start := m.mono()
 	waker := m.ledger.NewWaker()
 	defer func() { _ = waker.Close() }()
 	waker.Watch(Interest{Keys: []Key{key}})
 	for {
-		st, err := view.Load(key)
-		if err != nil {
-			return nil, err
-		}
-		cur := st.Current()
-		if cur == nil {
-			return nil, nil
-		}
-		if !same(*cur) {
-			return nil, &HeldError{Key: key, Blocking: cur, Verdict: m.ledger.Probe(cur.Holder), WaitedFor: m.mono() - start}
+		there, err := look()
+		if err != nil || !there {
+			return false, err
 		}
 		left := silence - (m.mono() - start)
 		if left <= 0 {
-			return m.Break(ctx, key, why, same)
+			return true, nil
 		}
 		if err := m.sleep(ctx, waker, shortest(waker.Poll(), left)); err != nil {
-			return nil, err
+			return false, err
 		}
 	}
 }

@@ -62,21 +62,43 @@ func (r *reader) Sessions(id string) ([]int64, error) {
 
 // Tickets calls visit with each ticket.
 func (r *reader) Tickets(visit func(string, *fslease.Ticket, error) error) error {
-	return r.walkFiles(ticketsDir, func(name string) error {
-		var t fslease.Ticket
-		id := string(decodePath(strings.TrimSuffix(strings.TrimPrefix(name, ticketsDir+"/"), ".json")))
-		ok, err := r.load(name, fslease.TicketKey(id), &t)
-		if err != nil {
-			return visit(id, nil, err)
+	var ids []string
+	strange := map[string]error{} // what is wrong with a file whose name is not the id's
+	err := r.walkFiles(ticketsDir, func(name string) error {
+		segment := strings.TrimSuffix(strings.TrimPrefix(name, ticketsDir+"/"), ".json")
+		id := string(decodePath(segment))
+		if ticketPath(id) != name {
+			var t fslease.Ticket
+			ok, err := r.load(name, fslease.TicketKey(id), &t)
+			switch {
+			case err != nil:
+				strange[id] = err
+			case ok && ticketPath(t.ID) != name:
+				strange[id] = r.l.damaged(name, fslease.TicketKey(id), fmt.Errorf("it is the ticket %q", t.ID))
+			default:
+				id = t.ID
+			}
 		}
-		if !ok {
-			return nil
-		}
-		if ticketPath(t.ID) != name {
-			return visit(id, nil, r.l.damaged(name, fslease.TicketKey(id), fmt.Errorf("it is the ticket %q", t.ID)))
-		}
-		return visit(t.ID, &t, nil)
+		ids = append(ids, id)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(ids) // the files are in the order of their names
+	for _, id := range ids {
+		t, err := (*fslease.Ticket)(nil), strange[id]
+		if err == nil {
+			t, err = r.Ticket(id)
+		}
+		if t == nil && err == nil {
+			continue // gone meanwhile
+		}
+		if err := visit(id, t, err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Active lists the tickets that may have an active session. The name of an overlong id is not the id:
@@ -102,6 +124,9 @@ func (r *reader) Active() ([]string, error) {
 			}
 			id = t.ID
 		}
+		if fslease.CheckTicketID(id) != nil {
+			continue // no file of ours
+		}
 		ids = append(ids, id)
 	}
 	slices.Sort(ids) // the files are in the order of their names
@@ -115,6 +140,16 @@ func (t *tx) PutTicket(ticket fslease.Ticket) error {
 
 // PutSession writes a session, durably.
 func (t *tx) PutSession(s fslease.Session) error {
+	if s.Holder != nil {
+		h, err := t.recordable(*s.Holder)
+		if err == nil && s.Status != fslease.SessionActive {
+			err = t.l.noteOrphan(h)
+		}
+		if err != nil {
+			return err
+		}
+		s.Holder = &h
+	}
 	return t.save(sessionPath(s.Ticket, s.Generation), s, durable)
 }
 

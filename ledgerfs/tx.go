@@ -3,6 +3,7 @@ package ledgerfs
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -51,7 +52,11 @@ func (t *tx) save(name string, v json.Marshaler, c care) error {
 	if err != nil {
 		return err
 	}
-	return t.l.writeChecked(name, fslease.Indent(data), c, t.locks.current)
+	data = fslease.Indent(data)
+	if len(data) > fslease.MaxRecordBytes {
+		return &fslease.RepositoryError{Fault: fslease.FaultLedger, Path: t.l.file(name), What: fmt.Sprintf("it would have %d bytes, more than the %d that are read", len(data), fslease.MaxRecordBytes)}
+	}
+	return t.l.writeChecked(name, data, c, t.locks.current)
 }
 
 func (t *tx) NextGeneration(key fslease.Key, s fslease.State) (int64, error) {

@@ -95,7 +95,7 @@ func afterCrash(t *testing.T, store *ledgermem.Store, n int) fslease.Status {
 	ctx := t.Context()
 	pass := func() []reconcile.Act {
 		t.Helper()
-		acts, troubles, err := reconcile.Run(ctx, h, "carol", false)
+		acts, troubles, err := reconcile.Run(ctx, h, func() string { return "carol" }, false)
 		if err != nil || len(troubles) > 0 {
 			t.Fatalf("killed at write %d: reconcile: %v, %v", n, troubles, err)
 		}

@@ -115,10 +115,13 @@ func (s *suite) free(m *fslease.Manager, names ...string) {
 	}
 }
 
+// by is who reconciles.
+func by() string { return "test" }
+
 // reconcile makes the pass and counts what it did.
 func (s *suite) reconcile(want int) {
 	s.Helper()
-	acts, troubles, err := reconcile.Run(s.Context(), s.Open(), "test", false)
+	acts, troubles, err := reconcile.Run(s.Context(), s.Open(), by, false)
 	s.ok(err)
 	if len(acts) != want || len(troubles) > 0 {
 		s.Errorf("reconcile did %+v with trouble %v, want %d acts", acts, troubles, want)

@@ -47,8 +47,9 @@ var startCases = []testCase{
 		if st := s.load(l, "repo"); st.Current() != nil || s.ticket("42").Status != fslease.Ready {
 			s.Errorf("refused, but on record is %+v", st)
 		}
+		forever := fslease.Forever
 		done := async(func() error {
-			_, err := m.StartTicket(s.hang(), fslease.Start{Ticket: "42", Fence: fslease.Forever})
+			_, err := m.StartTicket(s.hang(), fslease.Start{Ticket: "42", FenceWait: &forever})
 			return err
 		})
 		stays(s, done, "a start that waits for the fence")
