@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"fslease/fslease"
@@ -139,7 +140,7 @@ func (l *Ledger) refuseForeign() error {
 		}
 		e := &fslease.RepositoryError{Fault: fslease.FaultLedger, Path: l.path, What: l.path + " is not a ledger: it has no " + configFile + " but contains " + strings.TrimSuffix(n, "/")}
 		e.Hint = "name an empty or missing directory, or make a ledger elsewhere with lease init"
-		if n == leasesDir+"/" || n == tombstonesDir+"/" || n == locksDir+"/" {
+		if slices.Contains(names, leasesDir+"/") || slices.Contains(names, tombstonesDir+"/") || slices.Contains(names, locksDir+"/") {
 			e.Hint = "if it was a ledger, its " + configFile + " is lost: lease doctor --repair makes one with a floor above every generation on record"
 		}
 		return e

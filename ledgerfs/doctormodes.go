@@ -109,7 +109,7 @@ func (e *examination) rootMode() {
 	const hint = "chmod 700 it, or make it shared: chmod 2770"
 	switch {
 	case st.Mode&unix.S_ISVTX != 0 && st.Mode&0o022 != 0:
-		e.broken("permissions", "the ledger is sticky and others may write it: anybody can put files into it", hint)
+		e.warn("permissions", "others may write the ledger, though not remove what is in it: they can put files into it", hint)
 	case st.Mode&0o002 != 0:
 		e.broken("permissions", "everybody may write the ledger, so anybody can remove what is in it", hint)
 	case st.Mode&0o020 != 0 && !e.l.dir.shared():

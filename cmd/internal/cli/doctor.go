@@ -21,17 +21,17 @@ func doctorCommand(c *call) *cli.Command {
 		Usage:     "look whether everything that lease relies on holds here",
 		UsageText: "lease doctor [--repair]",
 		Flags:     []cli.Flag{flag("repair", "mend what is safe to mend, and say what was done")},
-		Description: `Tries locks, the watcher and syncing, looks at what the machine lets processes see,
-and reads every file of the ledger. Exit code 1 if a promise is broken on this ledger;
-warnings are no reason. With --repair damaged files are kept aside, under a name that
-begins with a dot, and every generation handed out later is above all before. After a
-ledger was restored from a backup, run it with --repair before anything else.
-
-In a pipe a line is level, check, what, file and hint, separated by tabs.
+		Description: `Tries locks, the watcher and syncing, looks at what the machine lets processes
+see, and reads every file of the ledger. Exit code 1 if a promise is broken on
+this ledger; warnings are no reason. With --repair damaged files are kept aside,
+under a name that begins with a dot, and every generation handed out later is
+above all before. After a ledger was restored from a backup, run it with
+--repair before anything else. In a pipe the lines are tab-separated: level,
+check, what, file, hint.
 
 examples:
   lease doctor
-  lease doctor --json | jq -r '.findings[] | select(.level != "ok") | .what'`,
+  lease doctor --json | jq '.findings[] | select(.level == "broken")'`,
 		Action: c.doctor,
 	}
 }

@@ -15,10 +15,11 @@ func gcCommand(c *call) *cli.Command {
 			text("older-than", "DUR", "what was given up, ended or set aside longer ago (30d)"),
 			flag("dry-run", "say what would be removed, and remove nothing"),
 		},
-		Description: `Removes tombstones, lock files of keys of which nothing else is left, ended sessions,
-whole months of the journal and damaged files that were set aside, if they are old; and
-whatever crashes left behind. Tickets stay. It may run at any time: what is in use is left
-for the next time, and no generation is ever handed out again.
+		Description: `Removes tombstones, lock files of keys of which nothing else is left, ended
+sessions, whole months of the journal and damaged files that were set aside, if
+they are old; and whatever crashes left behind. Tickets stay. It may run at any
+time: what is in use is left for the next time, and no generation is ever handed
+out again.
 
 examples:
   lease gc --dry-run

@@ -25,8 +25,9 @@ func logCommand(c *call) *cli.Command {
 			text("by", "WHO", "only what a user, host, user@host or pid did"),
 			flag("follow", "go on with what happens from now on"),
 		},
-		Description: `KEY is a key and all below it, by segments; ticket:42 is all about the ticket 42. In a
-pipe the lines are tab-separated: at, event, key, generation, who, pid, reason.
+		Description: `KEY is a key and all below it, by segments; ticket:42 is all about the ticket
+42. In a pipe the lines are tab-separated: at, event, key, generation, who, pid,
+reason.
 
 examples:
   lease log deploy --since 1d
@@ -78,7 +79,10 @@ func (h *history) write(ctx context.Context, l *ledgerfs.Ledger, filter ledgerfs
 	if err == nil && h.out.Flush() != nil {
 		err = unwritten(h.out.Flush())
 	}
-	if torn > 0 {
+	switch {
+	case torn == 1:
+		h.c.tell("1 torn line of the journal was skipped")
+	case torn > 1:
 		h.c.tell("%d torn lines of the journal were skipped", torn)
 	}
 	return err
