@@ -107,10 +107,13 @@ func (s *suite) settled(id string, generation int64, status fslease.SessionStatu
 	}
 }
 
-// free fails unless keys can be had, and leaves no lease on record under them.
+// free fails unless keys have no lease on record and can be had.
 func (s *suite) free(m *fslease.Manager, names ...string) {
 	s.Helper()
 	for _, name := range names {
+		if st := s.load(s.Open(), fslease.Key(name)); st.Lease != nil {
+			s.Errorf("on record for %s: %+v", name, st.Lease)
+		}
 		s.ok(s.acquire(m, name).Release())
 	}
 }

@@ -145,6 +145,21 @@ var workCases = []testCase{
 		}
 	}},
 
+	{"checked", "the token is checked once the fence is had: work does not begin under one that was lost unnoticed", func(s *suite) {
+		a, l := s.manager()
+		f := s.fence(l, "k")
+		lease := s.acquire(a, "k")
+		done := async(func() error {
+			return lease.RunFenced(s.hang(), func(context.Context, int64) error { s.Error("it runs"); return nil })
+		})
+		stays(s, done, "work that waits for the fence")
+		_, err := a.Break(s.Context(), "k", "test", nil)
+		s.ok(err)
+		s.ok(f.Unlock())
+		s.lost("RunFenced", wait(s, done, "the wait to end"))
+		s.ok(s.fence(l, "k").Unlock())
+	}},
+
 	{"given up while waiting", "a request whose context ends while it waits for the fence gives the lease back and returns the cause", func(s *suite) {
 		a, l := s.manager()
 		f := s.fence(l, "k")
