@@ -208,6 +208,7 @@ func (l *Ledger) makeEmpty(name string) error {
 // keyLocks are the locks of one critical section.
 type keyLocks struct {
 	files     []*lockedFile
+	keys      []fslease.Key // of the files
 	exclusive []fslease.Key
 }
 
@@ -224,7 +225,7 @@ func (l *Ledger) lockKeys(keys []fslease.Key, wait time.Duration) (*keyLocks, er
 			}
 			return nil, err
 		}
-		locks.files = append(locks.files, f)
+		locks.files, locks.keys = append(locks.files, f), append(locks.keys, p.Key)
 		if p.Exclusive {
 			locks.exclusive = append(locks.exclusive, p.Key)
 		}
@@ -241,6 +242,19 @@ func (k *keyLocks) unlock() {
 // current fails with errLockMoved if one of the locks protects nothing any more.
 func (k *keyLocks) current() error {
 	for _, f := range k.files {
+		if err := f.current(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// protect is current for the locks that the record of key is changed under.
+func (k *keyLocks) protect(key fslease.Key) error {
+	for i, f := range k.files {
+		if !k.keys[i].Covers(key) {
+			continue
+		}
 		if err := f.current(); err != nil {
 			return err
 		}

@@ -198,6 +198,9 @@ func (l *Ledger) Leave(w fslease.Waiter) error {
 	var first error
 	for _, k := range w.Keys {
 		p := fslease.Place{Key: k, Number: w.Number}
+		if now, err := (&reader{l: l}).Waiter(p); err == nil && now != nil && now.Holder.ID != w.Holder.ID {
+			continue // the number was drawn again: it belongs to somebody else
+		}
 		_ = l.fsys.Remove(turnPath(p))
 		if err := l.fsys.Remove(placePath(p)); err != nil && !errors.Is(err, fs.ErrNotExist) && first == nil {
 			first = l.fail(placePath(p), err)

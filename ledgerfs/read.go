@@ -14,8 +14,16 @@ import (
 // reader reads records. The configuration is read once, after the first record: a ceiling read earlier
 // could be lower than a generation that was handed out meanwhile.
 type reader struct {
-	l   *Ledger
-	cfg *config
+	l      *Ledger
+	cfg    *config
+	loaded map[fslease.Key]fslease.State // what a transaction has read, and written since; nil outside of one
+}
+
+// remember keeps what is on record for a key for the rest of the transaction.
+func (r *reader) remember(key fslease.Key, st fslease.State) {
+	if r.loaded != nil {
+		r.loaded[key] = st
+	}
 }
 
 // config returns ledger.json as it was read last.
@@ -100,6 +108,7 @@ func (r *reader) Load(key fslease.Key) (st fslease.State, err error) {
 	if st.Tomb, err = r.tombstone(key); err != nil {
 		return fslease.State{}, err
 	}
+	r.remember(key, st)
 	return st, nil
 }
 

@@ -135,7 +135,7 @@ func (r *reader) Active() ([]string, error) {
 
 // PutTicket writes a ticket, durably.
 func (t *tx) PutTicket(ticket fslease.Ticket) error {
-	return t.save(ticketPath(ticket.ID), ticket, durable)
+	return t.save(ticketPath(ticket.ID), fslease.TicketKey(ticket.ID), ticket, durable)
 }
 
 // PutSession writes a session, durably.
@@ -150,7 +150,7 @@ func (t *tx) PutSession(s fslease.Session) error {
 		}
 		s.Holder = &h
 	}
-	return t.save(sessionPath(s.Ticket, s.Generation), s, durable)
+	return t.save(sessionPath(s.Ticket, s.Generation), fslease.TicketKey(s.Ticket), s, durable)
 }
 
 // SetActive makes or removes the file that says that a ticket may have an active session. The file is

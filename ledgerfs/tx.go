@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -17,14 +16,13 @@ import (
 type tx struct {
 	reader
 	locks *keyLocks
-	put   []fslease.Record // what was written in this transaction
-	lax   bool             // what a process holds until it ends need not survive a power cut
-	sure  bool             // no generation above those on record and the floor was handed out
+	lax   bool // what a process holds until it ends need not survive a power cut
+	sure  bool // no generation above those on record and the floor was handed out
 }
 
 // begin starts a transaction under the locks that were taken.
 func (l *Ledger) begin(locks *keyLocks) (*tx, error) {
-	t := &tx{reader: reader{l: l}, locks: locks}
+	t := &tx{reader: reader{l: l, loaded: map[fslease.Key]fslease.State{}}, locks: locks}
 	c, err := t.config()
 	if err != nil {
 		return nil, l.fail(configFile, err)
@@ -46,8 +44,8 @@ func (t *tx) care(rec fslease.Record, most care) care {
 
 func (t *tx) Now() fslease.Instant { return t.l.clock.Now() }
 
-// save writes one record of this transaction, as long as its locks still protect it.
-func (t *tx) save(name string, v json.Marshaler, c care) error {
+// save writes one record of key, as long as the locks still protect it.
+func (t *tx) save(name string, key fslease.Key, v json.Marshaler, c care) error {
 	data, err := v.MarshalJSON()
 	if err != nil {
 		return err
@@ -56,7 +54,7 @@ func (t *tx) save(name string, v json.Marshaler, c care) error {
 	if len(data) > fslease.MaxRecordBytes {
 		return &fslease.RepositoryError{Fault: fslease.FaultLedger, Path: t.l.file(name), What: fmt.Sprintf("it would have %d bytes, more than the %d that are read", len(data), fslease.MaxRecordBytes)}
 	}
-	return t.l.writeChecked(name, data, c, t.locks.current)
+	return t.l.writeChecked(name, data, c, func() error { return t.locks.protect(key) })
 }
 
 func (t *tx) NextGeneration(key fslease.Key, s fslease.State) (int64, error) {
@@ -95,10 +93,11 @@ func (t *tx) Put(rec fslease.Record, lasting bool) error {
 			return err
 		}
 	}
-	if err := t.save(leasePath(rec.Key), rec, t.care(rec, c)); err != nil {
+	if err := t.save(leasePath(rec.Key), rec.Key, rec, t.care(rec, c)); err != nil {
 		return err
 	}
-	t.put = append(t.put, rec)
+	st := t.loaded[rec.Key]
+	t.remember(rec.Key, fslease.State{Lease: &rec, Tomb: st.Tomb})
 	return nil
 }
 
@@ -125,27 +124,35 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 			return err
 		}
 	}
-	name := tombstonePath(rec.Key)
-	standing, err := t.tombstone(rec.Key)
-	if err != nil {
-		return err
+	// Under the key's own lock nothing has changed since it was read.
+	st, known := t.loaded[rec.Key]
+	if !known || !t.locks.covers(rec.Key) {
+		if st, err = t.Load(rec.Key); err != nil {
+			return err
+		}
 	}
-	if standing == nil || standing.Generation < tomb.Generation {
+	name := tombstonePath(rec.Key)
+	if st.Tomb == nil || st.Tomb.Generation < tomb.Generation {
 		c := durable
 		if tomb.Reason != fslease.ReasonBroken && tomb.Reason != fslease.ReasonTransferred {
 			c = t.care(rec, c)
 		}
-		err := t.save(name, tomb, c)
-		if noSpace(err) {
+		err := t.save(name, rec.Key, tomb, c)
+		if noSpace(err) && st.Lease != nil && st.Lease.Generation == rec.Generation {
 			return t.buryInPlace(rec, err)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if slices.ContainsFunc(t.put, func(p fslease.Record) bool { return p.Key == rec.Key && p.Generation > rec.Generation }) {
-		return nil // a higher generation has the file already
+	if st.Tomb == nil || st.Tomb.Generation < tomb.Generation {
+		st.Tomb = &tomb
 	}
+	if st.Lease != nil && st.Lease.Generation > rec.Generation {
+		t.remember(rec.Key, st)
+		return nil // a successor has the file
+	}
+	t.remember(rec.Key, fslease.State{Tomb: st.Tomb})
 	if err := t.l.fsys.Remove(leasePath(rec.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return t.l.fail(leasePath(rec.Key), err)
 	}
@@ -154,7 +161,7 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 
 // buryInPlace is for a full disk: the lease file itself becomes the tombstone, which needs no room.
 func (t *tx) buryInPlace(rec fslease.Record, full error) error {
-	if err := t.locks.current(); err != nil {
+	if err := t.locks.protect(rec.Key); err != nil {
 		return err
 	}
 	err := t.l.fsys.Rename(leasePath(rec.Key), tombstonePath(rec.Key))
@@ -201,7 +208,7 @@ func (t *tx) See(s fslease.Sighting) error {
 	if same && stored.Mono <= s.Mono {
 		return nil
 	}
-	return t.save(sightingPath(s.Key), s, hint)
+	return t.save(sightingPath(s.Key), s.Key, s, hint)
 }
 
 // lockExisting locks a file exclusively that nobody makes if it is missing.
