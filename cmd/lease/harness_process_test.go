@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,6 +62,7 @@ type Process struct {
 	stdout, stderr *os.File
 	done           chan struct{}
 	status         syscall.WaitStatus // once done is closed
+	cpu            time.Duration      // once done is closed: of the process and all that it waited for
 }
 
 // Wait waits for the process itself to end, whatever its descendants do.
@@ -140,39 +140,6 @@ func (p *Process) UntilStderr(text string) {
 	}
 }
 
-// A Record is a JSON object; numbers are json.Number, so an edit keeps them as they are.
-type Record map[string]any
-
-func parseRecord(t testing.TB, name string, b []byte) Record {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var r Record
-	if err := d.Decode(&r); err != nil {
-		t.Fatalf("%s: %v: %q", name, err, b)
-	}
-	return r
-}
-
-// Sub is the object of that name; nil if there is none.
-func (r Record) Sub(name string) Record {
-	m, _ := r[name].(map[string]any)
-	return m
-}
-
-// Int is the whole number of that name; 0 if there is none.
-func (r Record) Int(name string) int64 {
-	n, _ := r[name].(json.Number)
-	i, _ := n.Int64()
-	return i
-}
-
-// Str is the string of that name; "" if there is none.
-func (r Record) Str(name string) string {
-	s, _ := r[name].(string)
-	return s
-}
-
 // processState is the state letter of a process, "" if there is none.
 func processState(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -203,13 +170,4 @@ func needs(t testing.TB, things ...string) {
 			t.Skipf("not run: needs %s: %v", thing, err)
 		}
 	}
-}
-
-// shown is for messages: a list, one a line.
-func shown(results []Result) string {
-	var b strings.Builder
-	for _, r := range results {
-		fmt.Fprintln(&b, r)
-	}
-	return b.String()
 }

@@ -2,11 +2,8 @@ package main_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -217,6 +214,7 @@ func (l *Ledger) start(extra *os.File, argv ...string) *Process {
 	go func() {
 		cmd.Wait()
 		p.status = cmd.ProcessState.Sys().(syscall.WaitStatus)
+		p.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		close(p.done)
 	}()
 	return p
@@ -294,44 +292,4 @@ func (l *Ledger) End(pid int) {
 	l.t.Helper()
 	syscall.Kill(pid, syscall.SIGKILL)
 	l.until(fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
-}
-
-// Record reads a JSON file of the ledger; nil if there is none.
-func (l *Ledger) Record(path string) Record {
-	l.t.Helper()
-	b, err := os.ReadFile(filepath.Join(l.Dir, path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return parseRecord(l.t, path, b)
-}
-
-// Lease reads the lease of a key whose file name is the key itself; nil if there is none.
-func (l *Ledger) Lease(key string) Record {
-	l.t.Helper()
-	return l.Record("leases/" + key + ".json")
-}
-
-// Edit changes a JSON file of the ledger as an editor would: a new file renamed over the old.
-func (l *Ledger) Edit(path string, change func(Record)) {
-	l.t.Helper()
-	r := l.Record(path)
-	if r == nil {
-		l.t.Fatalf("%s is missing", path)
-	}
-	change(r)
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	full := filepath.Join(l.Dir, path)
-	if err := os.WriteFile(full+".new", append(b, '\n'), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.Rename(full+".new", full); err != nil {
-		l.t.Fatal(err)
-	}
 }
