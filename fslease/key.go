@@ -150,7 +150,9 @@ func LockPlan(keys []Key) []KeyLock {
 	mode := make(map[Key]bool, 2*len(keys))
 	for _, k := range keys {
 		for _, a := range k.Ancestors() {
-			mode[a] = mode[a]
+			if !mode[a] {
+				mode[a] = false
+			}
 		}
 		mode[k] = true
 	}

@@ -17,29 +17,18 @@ import (
 	"fslease/hostproc"
 )
 
-func TestConformance(t *testing.T) {
-	ledgertest.Run(t, func(t *testing.T) ledgertest.Harness { return harness(t, nil) })
-}
+func TestConformance(t *testing.T) { ledgertest.Run(t, harness) }
 
-func TestConformanceWithAClockDrivenByHand(t *testing.T) {
-	ledgertest.Run(t, func(t *testing.T) ledgertest.Harness {
-		self, err := hostproc.New().Self()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return harness(t, ledgermem.NewClock(fslease.Instant{
-			Wall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), BootID: self.BootID, TimeNS: self.TimeNS,
-		}))
-	})
-}
-
-func harness(t *testing.T, clock *ledgermem.Clock) ledgertest.Harness {
-	dir := t.TempDir()
-	opt := Options{Processes: hostproc.New()}
-	h := ledgertest.Harness{}
-	if clock != nil {
-		opt.Clock, h.Advance, h.StepWall = clock, clock.Advance, clock.StepWall
+func harness(t *testing.T) ledgertest.Harness {
+	processes := hostproc.New()
+	self, err := processes.Self()
+	if err != nil {
+		t.Fatal(err)
 	}
+	clock := ledgermem.NewClock(fslease.Instant{Wall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), BootID: self.BootID, TimeNS: self.TimeNS})
+	dir := t.TempDir()
+	opt := Options{Processes: processes, Clock: clock}
+	h := ledgertest.Harness{Advance: clock.Advance, StepWall: clock.StepWall}
 	h.Open = func() fslease.Ledger {
 		l, err := Open(dir, opt)
 		if err != nil {

@@ -9,27 +9,17 @@ import (
 	"fslease/fslease/ledgertest"
 )
 
-func harness(clock *ledgermem.Clock) ledgertest.Harness {
-	var o ledgermem.Options
-	h := ledgertest.Harness{}
-	if clock != nil {
-		o.Clock = clock
-		h.Advance, h.StepWall = clock.Advance, clock.StepWall
-	}
-	store := ledgermem.New(o)
-	h.Open = func() fslease.Ledger { return store.Handle("ann") }
-	h.Kill = func(l fslease.Ledger) { l.(*ledgermem.Handle).Kill() }
-	h.Fork = func(l fslease.Ledger) func() { return l.(*ledgermem.Handle).Fork("child").Kill }
-	h.Plant = store.Plant
-	return h
-}
-
 func TestConformance(t *testing.T) {
-	ledgertest.Run(t, func(*testing.T) ledgertest.Harness { return harness(nil) })
-}
-
-func TestConformanceWithAClockDrivenByHand(t *testing.T) {
 	ledgertest.Run(t, func(*testing.T) ledgertest.Harness {
-		return harness(ledgermem.NewClock(fslease.Instant{Wall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}))
+		clock := ledgermem.NewClock(fslease.Instant{Wall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
+		store := ledgermem.New(ledgermem.Options{Clock: clock})
+		return ledgertest.Harness{
+			Open:     func() fslease.Ledger { return store.Handle("ann") },
+			Kill:     func(l fslease.Ledger) { l.(*ledgermem.Handle).Kill() },
+			Fork:     func(l fslease.Ledger) func() { return l.(*ledgermem.Handle).Fork("child").Kill },
+			Advance:  clock.Advance,
+			StepWall: clock.StepWall,
+			Plant:    store.Plant,
+		}
 	})
 }

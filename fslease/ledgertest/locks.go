@@ -2,7 +2,6 @@ package ledgertest
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -164,7 +163,7 @@ func (in *inside) enter(mine []fslease.Key) (leave func()) {
 	for _, theirs := range in.all {
 		for _, k := range mine {
 			if k.OverlapsAny(theirs) {
-				in.s.Error(fmt.Sprintf("%v and %v are inside together", mine, theirs))
+				in.s.Errorf("%v and %v are inside together", mine, theirs)
 			}
 		}
 	}
