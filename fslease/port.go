@@ -108,7 +108,7 @@ type Tx interface {
 	Put(rec Record, durable bool) error
 	// Bury writes a tombstone, durably, and then removes the lease if it is of rec's generation. A
 	// tombstone of that generation that stands is left. A command of rec's holder that may still run is
-	// noted before, unless the holder gave up by itself.
+	// noted before, unless the holder is this process, which gives up by itself.
 	Bury(rec Record, t Tombstone) error
 	// See stores a sighting, unless an older one of the same revision stands.
 	See(s Sighting) error

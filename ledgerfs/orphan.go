@@ -37,6 +37,12 @@ func (l *Ledger) readNote(name string) (*commandNote, error) {
 	return &c, nil
 }
 
+// isSelf reports whether h is this very process.
+func (l *Ledger) isSelf(h fslease.Holder) bool {
+	self, err := l.who()
+	return err == nil && h.PID == self.PID && h.StartTime == self.StartTime && h.PIDNS == self.PIDNS && h.BootID == self.BootID
+}
+
 // noteOrphan keeps the note of a holder's command that may still run, so that the wait for it outlives the
 // holder's files. One that cannot be judged from here is kept for those who can.
 func (l *Ledger) noteOrphan(h fslease.Holder) error {

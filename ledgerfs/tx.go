@@ -118,8 +118,7 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		return err
 	}
 	defer unlock()
-	switch tomb.Reason {
-	case fslease.ReasonDead, fslease.ReasonExpired, fslease.ReasonBroken:
+	if !t.l.isSelf(rec.Holder) { // who gives up by itself has waited for its command
 		if err := t.l.noteOrphan(rec.Holder); err != nil {
 			return err
 		}

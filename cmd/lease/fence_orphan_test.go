@@ -52,6 +52,14 @@ func TestOrphanIsWaitedFor(t *testing.T) {
 		wrapper.Kill()
 		waitedFor(t, l, "k", command)
 	})
+	t.Run("killed after somebody released its token", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		wrapper, command := startUnfenced(l, "300s", "k")
+		l.Run("release", "k", "--token", "1").Want(t, 0)
+		wrapper.Kill()
+		waitedFor(t, l, "k", command)
+	})
 	t.Run("of several keys", func(t *testing.T) {
 		t.Parallel()
 		l := NewLedger(t)
