@@ -58,19 +58,17 @@ func dropReservation(tx Tx, t Ticket, k Key) error {
 // Expire ends a session that lapsed (nil: it is not on record any more): ticket BLOCKED with the failure,
 // the scope stays reserved.
 func Expire(tx Tx, t Ticket, s *Session, failure Failure, by string) error {
-	status, event := SessionExpired, EventSessionExpired
+	event := Event{Event: EventSessionExpired, Ticket: t.ID, Generation: failure.Session, Reason: failure.Kind}
+	status, reason := SessionExpired, failure.Kind
 	if failure.Kind == FailureBroken {
-		status, event = SessionEnded, EventBroken
-	}
-	reason := failure.Kind
-	if failure.Kind == FailureBroken {
-		reason += ": " + failure.Detail
+		event.Event, event.Reason = EventBroken, failure.Detail
+		status, reason = SessionEnded, reason+": "+failure.Detail
 	}
 	t = t.Moved(Blocked, by, reason, &failure, tx.Now())
 	if err := EndSession(tx, t, s, status); err != nil {
 		return err
 	}
-	tx.Log(Event{Event: event, Ticket: t.ID, Generation: failure.Session, Reason: reason})
+	tx.Log(event)
 	logMove(tx, t, reason)
 	return nil
 }

@@ -235,6 +235,9 @@ func (st *starting) reserve(tx Tx) error {
 		if err := tx.Put(rec, true); err != nil {
 			return err
 		}
+		if own {
+			tx.Log(Event{Event: EventGranted, Key: k, Generation: rec.Generation, Revision: rec.Revision})
+		}
 		st.reserved = append(st.reserved, rec)
 	}
 	return nil

@@ -51,7 +51,7 @@ func (c *call) acquire(ctx *cli.Context) error {
 	if o.err != nil {
 		return o.err
 	}
-	l, err := c.open()
+	l, err := c.openToChange(ctx.Context)
 	if err != nil {
 		return err
 	}

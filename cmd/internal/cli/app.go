@@ -43,6 +43,8 @@ func commands() []entry {
 		{"show", showCommand},
 		{"log", logCommand},
 		{"wait", waitCommand},
+		{"ticket", ticketCommand},
+		{"reconcile", reconcileCommand},
 		{"scope", scopeCommand},
 		{"hook", hookCommand},
 		{"init", initCommand},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,7 +21,8 @@ func breakCommand(c *call) *cli.Command {
 		},
 		Description: `The old token is refused from now on, and the holder is told at its next
 renewal. A command that still runs under the lease is not ended: the next one
-waits for it.
+waits for it. Of a key that a ticket reserves the session ends; the ticket is
+BLOCKED and keeps its scope.
 
 examples:
   lease break task:42 --reason 'the host is gone for good'
@@ -33,9 +35,16 @@ examples:
 			if o.err != nil {
 				return o.err
 			}
-			l, err := c.open()
+			l, err := c.openToChange(ctx.Context)
 			if err != nil {
 				return err
+			}
+			look, err := l.leases.Look(ctx.Context, key)
+			if err != nil {
+				return err
+			}
+			if look.Reserved {
+				return c.breakTicket(l, look.State.Current().Holder.Ticket, reason, silence)
 			}
 			var broken *fslease.Record
 			if silence > 0 {
@@ -55,4 +64,32 @@ examples:
 			return nil
 		},
 	}
+}
+
+// breakTicket ends the session of a ticket.
+func (c *call) breakTicket(l *opened, id, reason string, silence time.Duration) error {
+	ctx := child.Watch().Context()
+	var broken bool
+	var err error
+	if silence > 0 {
+		broken, err = l.leases.BreakTicketIfSilent(ctx, id, reason, l.operator(), silence)
+	} else {
+		broken, err = l.leases.BreakTicket(ctx, id, reason, l.operator())
+	}
+	if err != nil {
+		return err
+	}
+	t, err := l.View(ctx).Ticket(id)
+	if err != nil || t == nil {
+		return err
+	}
+	free := "lease ticket reopen " + shellWord(id) + " frees its scope"
+	switch {
+	case !broken:
+		return &noError{fmt.Sprintf("nobody works on ticket %s, which is %s", id, t.Status), free}
+	case c.json:
+		return c.value(t)
+	}
+	c.tell("ended session %d of ticket %s, which is %s now and keeps its scope; %s", t.Session, id, t.Status, free)
+	return nil
 }

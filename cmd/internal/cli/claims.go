@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"strconv"
 	"strings"
 
 	"fslease/cmd/internal/githook"
@@ -119,11 +118,7 @@ func (c *claims) OwnTicket(context.Context) (string, []fslease.Key, error) {
 // bound to a process around this one; else the one of --as; else nil.
 func (c *claims) ownTicket(ctx context.Context) (*fslease.Ticket, error) {
 	if id := os.Getenv("LEASE_TICKET"); id != "" && fslease.CheckTicketID(id) == nil {
-		token, known := c.under[fslease.TicketKey(id)]
-		if !known {
-			token, _ = strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64)
-		}
-		if token > 0 {
+		if token := ticketToken(id); token > 0 {
 			current, err := c.l.leases.Check(ctx, fslease.TicketKey(id), token)
 			if err != nil {
 				return nil, err
@@ -154,10 +149,8 @@ func (c *claims) ticket(id string) (*fslease.Ticket, error) {
 // ticketID is an option that names a ticket, empty if it is not given.
 func (o *options) ticketID(name string) string {
 	id := o.text(name)
-	if o.has(name) {
-		if err := fslease.CheckTicketID(id); err != nil {
-			o.fail("", "--%s: %v", name, err)
-		}
+	if err := fslease.CheckTicketID(id); o.has(name) && err != nil {
+		o.fail("", "--%s: %v", name, err)
 	}
 	return id
 }

@@ -51,7 +51,7 @@ func (c *call) doctor(ctx *cli.Context) error {
 	if o.none(); o.err != nil {
 		return o.err
 	}
-	l, err := c.open()
+	l, err := c.openIf(ctx.Context, o.flag("repair"))
 	if err != nil {
 		return err
 	}

@@ -61,27 +61,40 @@ func under() map[fslease.Key]int64 {
 }
 
 // environment returns this process's environment for a command that runs under records of the ledger at
-// path. Its own variables replace those that were inherited; the keys stand after those around them.
+// path. Its own variables replace those that were inherited; the keys stand after those around them. The
+// token of a ticket is always among the keys: LEASE_TOKEN is that of the first key.
 func environment(path string, records []fslease.Record) []string {
 	held := heldHere()
-	for _, rec := range records {
-		held = slices.DeleteFunc(held, func(h heldKey) bool { return h.key == rec.Key })
-	}
-	for _, rec := range records {
-		held = append(held, heldKey{rec.Key, rec.Generation})
+	if id := os.Getenv("LEASE_TICKET"); id != "" {
+		if token := ticketToken(id); token > 0 {
+			held = hold(held, fslease.TicketKey(id), token)
+		}
 	}
 	first := records[0]
+	if first.Holder.IsTicket() {
+		held = hold(held, fslease.TicketKey(first.Holder.Ticket), first.Holder.Session)
+	}
+	for _, rec := range records {
+		held = hold(held, rec.Key, rec.Generation)
+	}
 	own := []string{
 		"LEASE_LEDGER=" + path,
 		"LEASE_KEY=" + string(first.Key),
 		"LEASE_TOKEN=" + strconv.FormatInt(first.Generation, 10),
 		"LEASE_KEYS=" + formatHeld(held),
-		"LEASE_HOLDER=" + first.Holder.ID,
 	}
 	if first.Holder.IsTicket() {
 		own = append(own, "LEASE_TICKET="+first.Holder.Ticket)
+	} else {
+		own = append(own, "LEASE_HOLDER="+first.Holder.ID)
 	}
 	return slices.Concat(without(os.Environ(), own), own)
+}
+
+// hold adds a key, which replaces the one of that name.
+func hold(held []heldKey, key fslease.Key, token int64) []heldKey {
+	held = slices.DeleteFunc(held, func(h heldKey) bool { return h.key == key })
+	return append(held, heldKey{key, token})
 }
 
 // without returns env less the variables that own sets.

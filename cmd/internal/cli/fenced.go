@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"context"
-	"slices"
-
 	"github.com/urfave/cli/v2"
 
 	"fslease/cmd/internal/child"
@@ -35,15 +32,22 @@ func (c *call) fenced(ctx *cli.Context) error {
 		return o.err
 	}
 	signals := child.Watch()
-	l, err := c.open()
+	l, err := c.openToChange(ctx.Context)
 	if err != nil {
 		return err
 	}
-	fence, err := c.enterFence(l, key, token, signals)
+	rec, err := l.leases.Current(ctx.Context, key, token)
 	if err != nil {
 		return err
 	}
-	status, err := c.runFenced(l, key, token, fence)
+	fence, err := c.enterFence(l, rec, signals)
+	if err != nil {
+		return err
+	}
+	fences := fenceSetOf(fence)
+	status, err := c.runIn(fences, child.Command{
+		Argv: c.argv, Env: environment(l.Path(), []fslease.Record{rec}), Inherit: fences.descriptors(),
+	}, false)
 	if err != nil {
 		return err
 	}
@@ -53,37 +57,17 @@ func (c *call) fenced(ctx *cli.Context) error {
 	return err
 }
 
-// runFenced runs the command under fence, which is nil if it was joined.
-func (c *call) runFenced(l *opened, key fslease.Key, token int64, fence fslease.Fence) (child.Status, error) {
-	var fences fenceSet
-	if fence != nil {
-		fences = fenceSet{fence}
-	}
-	state, err := l.View(context.Background()).Load(key)
-	var rec fslease.Record
-	if err == nil {
-		rec, err = fslease.CheckToken(key, state, token, "")
-	}
-	if err != nil {
-		_ = fences.Unlock()
-		return child.Status{}, err
-	}
-	return c.runIn(fences, child.Command{
-		Argv: c.argv, Env: environment(l.Path(), []fslease.Record{rec}), Inherit: fences.descriptors(),
-	})
-}
-
 // runIn runs a command under fences that this process holds for it. If the command ended by itself they
-// are unlocked, for whatever it left running too; after any other end they last until the last process
-// that inherited them is gone.
-func (c *call) runIn(fences fenceSet, command child.Command) (child.Status, error) {
+// are unlocked, for whatever it left running too; after any other end, and always with tree, they last until
+// the last process that inherited them is gone.
+func (c *call) runIn(fences fenceSet, command child.Command, tree bool) (child.Status, error) {
 	process, err := child.Start(command)
 	if err != nil {
 		_ = fences.Unlock()
 		return child.Status{}, err
 	}
 	status := process.Wait()
-	if status.Signal == 0 && !process.Disturbed() {
+	if status.Signal == 0 && !process.Disturbed() && !tree {
 		_ = fences.Unlock() // what fails here keeps the fence, which is the safe side
 	} else {
 		_ = fences.Close()
@@ -91,11 +75,32 @@ func (c *call) runIn(fences fenceSet, command child.Command) (child.Status, erro
 	return status, nil
 }
 
-// enterFence takes the fence of key, or joins it: who inherited it, or runs under the lease, would wait
-// for itself.
-func (c *call) enterFence(l *opened, key fslease.Key, token int64, signals *child.Signals) (fslease.Fence, error) {
-	joined := slices.Contains(heldHere(), heldKey{key, token}) || l.InheritedFence(key)
+// enterFence takes the fence of a lease, or joins it, and then returns nil.
+func (c *call) enterFence(l *opened, rec fslease.Record, signals *child.Signals) (fslease.Fence, error) {
+	joined, err := l.joins(rec)
+	if err != nil {
+		return nil, err
+	}
 	w := c.waiting()
 	defer w.done()
-	return l.leases.Fenced(signals.Context(), key, token, joined, w.tell)
+	return l.leases.Fenced(signals.Context(), rec.Key, rec.Generation, joined, w.tell)
+}
+
+// joins reports whether this process runs under the fence of a lease already, so that it would wait for
+// itself: it inherited it, or LEASE_KEYS names the lease. In the scope of a ticket the fence of a key above
+// is as good, and who runs under that of a key below is refused.
+func (l *opened) joins(rec fslease.Record) (bool, error) {
+	if l.InheritedFence(rec.Key) {
+		return true, nil
+	}
+	for _, h := range heldHere() {
+		switch {
+		case h.token != rec.Generation:
+		case h.key == rec.Key, rec.Holder.IsTicket() && h.key.Covers(rec.Key):
+			return true, nil
+		case rec.Holder.IsTicket() && rec.Key.Covers(h.key):
+			return false, &fslease.HeldError{Key: rec.Key, Blocking: &rec, Reason: "this command runs under " + string(h.key) + ", so it would wait for itself"}
+		}
+	}
+	return false, nil
 }

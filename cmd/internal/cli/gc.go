@@ -31,7 +31,7 @@ examples:
 			if o.err != nil {
 				return o.err
 			}
-			l, err := c.open()
+			l, err := c.openIf(ctx.Context, !dry)
 			if err != nil {
 				return err
 			}

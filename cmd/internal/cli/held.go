@@ -47,8 +47,10 @@ func shortCommand(argv []string) []string {
 func heldHint(e *fslease.HeldError) string {
 	key := shellWord(string(e.Key))
 	switch {
+	case len(e.Reserved) > 0 && e.Reason != "":
+		return e.Reason + ": lease run takes the fence alone, lease fenced works under the token of the key"
 	case len(e.Reserved) > 0:
-		return "the ticket frees its scope when it is done, reopened or cancelled"
+		return "lease ticket show " + shellWord(e.Reserved[0].Ticket) + " says more; done, reopen and cancel free the scope"
 	case e.Reason != "":
 		return `work under the lease that is held already: lease fenced ` + key + ` --token "$LEASE_TOKEN" -- COMMAND`
 	case e.Blocking != nil && e.Blocking.TTL == 0 && e.Verdict.Life == fslease.Unknown:

@@ -24,7 +24,7 @@ examples:
 			if o.err != nil {
 				return o.err
 			}
-			l, err := c.open()
+			l, err := c.openToChange(ctx.Context)
 			if err != nil {
 				return err
 			}

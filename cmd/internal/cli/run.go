@@ -29,10 +29,13 @@ func runCommand(c *call) *cli.Command {
 			text("fence", "command|tree", "what a successor waits for"),
 			flag("exec", "the command takes lease's place and holds"),
 			flag("reentrant", "join a lease that this runs under already"),
+			text("ticket", "ID", "work on a ticket: take its scope too, as a session"),
+			text("then", "review|done|keep", "what becomes of the ticket after exit code 0"),
 		),
 		Description: `Takes all the keys, in its turn, runs the command, and gives them back. The
 exit code is the command's own. The command finds LEASE_KEY, LEASE_TOKEN,
-LEASE_KEYS and LEASE_LEDGER in its environment.
+LEASE_KEYS and LEASE_LEDGER in its environment. With --ticket KEY is optional,
+and a command that fails leaves the ticket BLOCKED.
 
 examples:
   lease run deploy -- make deploy
@@ -49,14 +52,16 @@ type runOptions struct {
 	tree      bool // --fence=tree
 	exec      bool
 	reentrant bool
-	conflict  int // exit code for a key that is held
+	conflict  int    // exit code for a key that is held
+	ticket    string // --ticket, "" if it is not given
+	then      string // --then
 }
 
 func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
 	o := &options{ctx: ctx}
 	r := runOptions{
 		request: fslease.Request{
-			Keys: o.keys(), Wait: o.wait(), Fence: true,
+			Keys: o.keysBeside("ticket"), Wait: o.wait(), Fence: true,
 			TTL: o.positive("ttl", 0), Heartbeat: o.positive("heartbeat", 0),
 			Note: o.note(), Command: c.argv, Under: under(),
 		},
@@ -66,6 +71,8 @@ func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
 		exec:      o.execOptions(),
 		reentrant: o.flag("reentrant"),
 		conflict:  75,
+		ticket:    o.ticketOptions(),
+		then:      o.choice("then", "review", "done", "keep"),
 	}
 	if o.has("fence-wait") {
 		limit := o.duration("fence-wait", 0)
@@ -91,9 +98,19 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 		return err
 	}
 	signals := child.Watch()
-	l, err := c.open()
+	l, err := c.openToChange(ctx.Context)
 	if err != nil {
 		return err
+	}
+	if r.ticket != "" {
+		return c.runTicket(l, r, signals)
+	}
+	own, err := l.inScope(ctx.Context, r.request.Keys)
+	if err != nil {
+		return err
+	}
+	if len(own) > 0 {
+		return c.runInScope(l, r, own, signals)
 	}
 	if r.reentrant {
 		mine, rest, err := l.joined(ctx, r.request.Keys)
@@ -101,7 +118,7 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 			return err
 		}
 		if len(rest) == 0 {
-			return c.runJoined(l, mine, signals)
+			return c.runJoined(l, r, mine, signals)
 		}
 		r.request.Keys = rest
 	}
@@ -118,19 +135,33 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 	if err != nil {
 		return c.refusedToRun(r, err)
 	}
-	process, err := child.Start(child.Command{
-		Argv: c.argv, Env: environment(l.Path(), lease.Records()), Inherit: descriptors(lease.Fence()),
+	return c.runHeld(l, r, held{
+		Lease: lease, presence: presence, env: environment(l.Path(), lease.Records()),
+		end: func(child.Status, error) error { return lease.Release() },
 	})
+}
+
+// A held is a lease that a command is to run under.
+type held struct {
+	*fslease.Lease
+	presence fslease.Presence
+	env      []string
+	end      func(child.Status, error) error // gives it back after the command's end, or says why it could not start
+}
+
+// runHeld runs the command, watches over its lease, and gives that back.
+func (c *call) runHeld(l *opened, r runOptions, h held) error {
+	process, err := child.Start(child.Command{Argv: c.argv, Env: h.env, Inherit: descriptors(h.Fence())})
 	if err != nil {
-		_ = lease.Unfence()
-		_ = lease.Release() // err says what went wrong
+		_ = h.Unfence()
+		_ = h.end(child.Status{}, err) // err says what went wrong
 		return err
 	}
-	if err := noteCommand(l, presence, lease, process); err != nil {
+	if err := noteCommand(l, h, process); err != nil {
 		c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
 	}
-	status := c.attend(l, r, lease, process)
-	return c.settle(r, lease, process, status)
+	status := c.attend(l, r, h.Lease, process)
+	return c.settle(r, h, process, status)
 }
 
 func (c *call) acquireToRun(l *opened, r runOptions, signals *child.Signals) (*fslease.Lease, error) {
@@ -143,13 +174,13 @@ func (c *call) acquireToRun(l *opened, r runOptions, signals *child.Signals) (*f
 // settle gives the lease back after the command's end, and finds the exit code. If the command ended by
 // itself, the fence is unlocked for whatever it left running. After any other end the fence lasts until
 // the last process that inherited it is gone.
-func (c *call) settle(r runOptions, lease *fslease.Lease, process *child.Process, status child.Status) error {
+func (c *call) settle(r runOptions, h held, process *child.Process, status child.Status) error {
 	c.exit = status.Code
-	lost := lease.Err()
+	lost := h.Err()
 	if lost == nil && status.Signal == 0 && !process.Disturbed() && !r.tree {
-		_ = lease.Unfence() // what fails here keeps the fence, which is the safe side
+		_ = h.Unfence() // what fails here keeps the fence, which is the safe side
 	}
-	err := lease.Release()
+	err := h.end(status, nil)
 	switch {
 	case lost != nil:
 		c.exit = 76 // told when it was noticed
@@ -162,13 +193,13 @@ func (c *call) settle(r runOptions, lease *fslease.Lease, process *child.Process
 }
 
 // noteCommand notes which process the command is, for a successor to wait for, unless it is gone already.
-func noteCommand(l *opened, presence fslease.Presence, lease *fslease.Lease, process *child.Process) error {
+func noteCommand(l *opened, h held, process *child.Process) error {
 	command, err := l.processes.Of(process.PID())
 	if errors.Is(err, procinfo.ErrNoProcess) {
 		return nil
 	}
 	if err == nil {
-		err = presence.(*ledgerfs.Presence).NoteCommand(lease.Records(), command)
+		err = h.presence.(*ledgerfs.Presence).NoteCommand(h.Records(), command)
 	}
 	return err
 }

@@ -95,25 +95,31 @@ func (l *opened) lineage(view fslease.Reader, k fslease.Key) (*fslease.Record, e
 }
 
 // runJoined runs the command under leases that others hold for it. They stay what they are when it ends.
-func (c *call) runJoined(l *opened, mine []fslease.Record, signals *child.Signals) error {
+func (c *call) runJoined(l *opened, r runOptions, mine []fslease.Record, signals *child.Signals) error {
 	var fences fenceSet
 	for _, rec := range mine {
-		fence, err := c.enterFence(l, rec.Key, rec.Generation, signals)
+		fence, err := c.enterFence(l, rec, signals)
 		if err != nil {
 			_ = fences.Unlock()
 			return err
 		}
-		if fence != nil {
-			fences = append(fences, fence)
-		}
+		fences = append(fences, fenceSetOf(fence)...)
 	}
-	status, err := c.runIn(fences, child.Command{Argv: c.argv, Env: environment(l.Path(), mine), Inherit: fences.descriptors()})
+	status, err := c.runIn(fences, child.Command{Argv: c.argv, Env: environment(l.Path(), mine), Inherit: fences.descriptors()}, r.tree)
 	c.exit = status.Code
 	return err
 }
 
 // A fenceSet is several fences held together, or none.
 type fenceSet []fslease.Fence
+
+// fenceSetOf is the set of one fence, or of none.
+func fenceSetOf(f fslease.Fence) fenceSet {
+	if f == nil {
+		return nil
+	}
+	return fenceSet{f}
+}
 
 func (s fenceSet) Unlock() error { return s.each(fslease.Fence.Unlock) }
 func (s fenceSet) Close() error  { return s.each(fslease.Fence.Close) }

@@ -25,7 +25,7 @@ func (c *call) attend(l *opened, r runOptions, lease *fslease.Lease, process *ch
 		return <-ended
 	}
 	_ = process.Signal(syscall.SIGTERM) // it may have ended meanwhile
-	kill := time.NewTimer(killIn(lost, r.killAfter, lease.Expires()-time.Duration(l.Clock().Now().Mono), ttlOf(lease)))
+	kill := time.NewTimer(killIn(lost, r.killAfter, lease.Expires()-time.Duration(l.Clock().Now().Mono), lease.TTL()))
 	defer kill.Stop()
 	select {
 	case status := <-ended:
@@ -46,5 +46,3 @@ func killIn(lost error, killAfter, left, ttl time.Duration) time.Duration {
 	}
 	return killAfter
 }
-
-func ttlOf(lease *fslease.Lease) time.Duration { return lease.Records()[0].TTL }

@@ -130,14 +130,7 @@ func (k keyOnly) MarshalJSON() ([]byte, error) {
 // text is the page for people; in a pipe a name and a value a line.
 func (p *portrait) text(s *screen) (string, error) {
 	out := &lines{screen: s, width: 10}
-	now := time.Now()
-	when := func(t time.Time) string {
-		text := t.Format(fslease.TimeFormat)
-		if s != nil {
-			text += " (" + ago(now.Sub(t)) + ")"
-		}
-		return text
-	}
+	when := stamp(s)
 	out.add("key", string(p.key))
 	out.put("state", stateWord(p.look))
 	if cur := p.look.State.Current(); cur != nil {

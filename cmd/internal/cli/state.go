@@ -63,3 +63,15 @@ func moment(s *screen, t, now time.Time) string {
 		return ago(now.Sub(t))
 	}
 }
+
+// stamp shows times as they stand in the record, on a terminal with how long ago that was.
+func stamp(s *screen) func(time.Time) string {
+	now := time.Now()
+	return func(t time.Time) string {
+		text := t.Format(fslease.TimeFormat)
+		if s != nil {
+			text += " (" + ago(now.Sub(t)) + ")"
+		}
+		return text
+	}
+}

@@ -29,7 +29,7 @@ func (c *call) transfer(ctx *cli.Context) error {
 	if o.err != nil {
 		return o.err
 	}
-	l, err := c.open()
+	l, err := c.openToChange(ctx.Context)
 	if err != nil {
 		return err
 	}

@@ -61,9 +61,7 @@ options, before or after the command:
 ` + optionList(append(globalOptions(),
 		flag("help", "say how the command is used", "h"),
 		flag("version", "say which version this is"))) + `
-examples:
-  lease run deploy -- make deploy   wait, run the command, give the key back
-  lease show deploy                 who has it, whether that counts, who waits
+example: lease run deploy -- make deploy
 
 exit codes: 0 yes, 1 no, 64 usage, 74 trouble with the ledger, 75 held, 76 the
 token is not current; of run and fenced the command's own, 125 lease's trouble
