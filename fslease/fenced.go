@@ -7,8 +7,8 @@ import (
 
 // RunFenced runs fn under the lease's fence: no work under another lease on an overlapping key runs
 // meanwhile, and none of an earlier one is left. It waits for the fence until ctx ends or the lease is
-// lost, checks that the token is still current, and calls fn with it. If the lease is lost while fn runs,
-// fn's context is cancelled with the *LostError as its cause; the fence is kept until fn returns. It
+// lost, checks that the token is still current, and calls fn with it. If the lease is lost or given up
+// while fn runs, fn's context is cancelled with the *LostError as its cause; the fence is kept until fn returns. It
 // returns what fn returned, or the *LostError if the lease was lost.
 func (l *Lease) RunFenced(ctx context.Context, fn func(ctx context.Context, token int64) error) error {
 	if err := l.enterFence(ctx); err != nil {
@@ -21,6 +21,8 @@ func (l *Lease) RunFenced(ctx context.Context, fn func(ctx context.Context, toke
 		select {
 		case <-l.lost:
 			cancel(l.Err())
+		case <-l.done:
+			cancel(l.givenUp())
 		case <-work.Done():
 		}
 	}()

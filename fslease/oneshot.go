@@ -151,9 +151,7 @@ func (m *Manager) tryTransfer(ctx context.Context, key Key, token int64, to Hand
 		if err := tx.Put(rec, true); err != nil {
 			return err
 		}
-		if err := tx.Bury(old, t); err != nil {
-			return err
-		}
+		_ = tx.Bury(old, t) // without it only history is lost: the new lease keeps every lower number down
 		tx.Log(Event{Event: EventTransferred, Key: key, Generation: gen, Revision: rec.Revision})
 		return nil
 	})

@@ -61,7 +61,7 @@ var workCases = []testCase{
 		}
 	}},
 
-	{"released meanwhile", "work that goes on when its lease is given up, by Release or by the end of its context, keeps the fence until it returns", func(s *suite) {
+	{"released meanwhile", "work that goes on when its lease is given up, by Release or by the end of its context, is told, and keeps the fence until it returns", func(s *suite) {
 		for _, how := range []string{"Release", "context"} {
 			a, _ := s.manager()
 			b, _ := s.manager()
@@ -74,6 +74,8 @@ var workCases = []testCase{
 			} else {
 				s.ok(lease.Release())
 			}
+			wait(s, w.ctx.Done(), "the work to be told")
+			s.lost("the work", context.Cause(w.ctx))
 			successor, err := s.keep(b.AcquireWait(s.hang(), "k"))
 			s.ok(err)
 			next := async(func() error {
