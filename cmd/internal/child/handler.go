@@ -10,19 +10,16 @@ import (
 )
 
 // Package os/signal does not tell who sent a signal, and that decides here: ^C reaches the command by
-// itself, kill -INT does not. So these signals get a handler of ours, which writes the head of the
-// kernel's siginfo into a pipe and does nothing else: no Go code runs in it, so it may interrupt the
-// runtime anywhere, on any thread.
-
-// infoSize is how much of a siginfo the handler writes.
-const infoSize = 32
+// itself, kill -INT does not. So these signals get a handler of ours, which writes the head
+// of the kernel's siginfo into a pipe and does nothing else: no Go code runs in it, so it may interrupt the
+// runtime anywhere, on any thread. Between fork and exec the runtime gives the end signals their default
+// action in the child, as it does with its own handlers.
 
 // handlerPipe is the descriptor that the handler writes to.
 var handlerPipe uintptr
 
-// In handler_*.s.
-func handlerAddress() uintptr
-func restorerAddress() uintptr
+// In handler_*.s: the addresses of the handler and of the code that it returns to.
+func handlerAddresses() (handler, restorer uintptr)
 
 // sigaction is the kernel's struct for rt_sigaction, the same on both architectures.
 type sigaction struct {
@@ -44,15 +41,17 @@ const (
 
 func openHandler(fd int) { handlerPipe = uintptr(fd) }
 
-func rtSigaction(sig syscall.Signal, act, old *sigaction) {
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(act)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+// catch gives signals our handler.
+func catch(signals ...syscall.Signal) {
+	handler, restorer := handlerAddresses()
+	setAction(sigaction{handler: handler, flags: saSigInfo | saRestorer | saOnStack | saRestart, restorer: restorer, mask: ^uint64(0)}, signals)
 }
 
-// catch puts our handler in the place of the runtime's. A signal that is ignored stays so, for this
-// process and the command: that is how nohup works. (Of those that were ignored when this process began
-// the runtime respects HUP and INT only; the others it has taken over before any of our code ran.)
-func (s *Signals) catch(signals ...syscall.Signal) {
-	act := sigaction{handler: handlerAddress(), flags: saSigInfo | saRestorer | saOnStack | saRestart, restorer: restorerAddress(), mask: ^uint64(0)}
+// uncatch gives signals their default action.
+func uncatch(signals ...syscall.Signal) { setAction(sigaction{handler: sigDefault}, signals) }
+
+// setAction leaves ignored signals ignored, for this process and the command: that is how nohup works.
+func setAction(act sigaction, signals []syscall.Signal) {
 	for _, sig := range signals {
 		var old sigaction
 		rtSigaction(sig, nil, &old)
@@ -62,13 +61,7 @@ func (s *Signals) catch(signals ...syscall.Signal) {
 	}
 }
 
-// uncatch gives signals their default action, unless they are ignored.
-func uncatch(signals ...syscall.Signal) {
-	for _, sig := range signals {
-		var old sigaction
-		rtSigaction(sig, nil, &old)
-		if old.handler != sigIgnore {
-			rtSigaction(sig, &sigaction{handler: sigDefault}, nil)
-		}
-	}
+// rtSigaction cannot fail with the signals of this package.
+func rtSigaction(sig syscall.Signal, act, old *sigaction) {
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(act)), uintptr(unsafe.Pointer(old)), unsafe.Sizeof(act.mask), 0, 0)
 }

@@ -1,10 +1,11 @@
+#include "go_asm.h"
 #include "textflag.h"
 
-// Called by the kernel as a C function: the siginfo is in SI. It is written to the pipe as it is; the
-// kernel restores every register afterwards.
+// Called by the kernel as a C function: the siginfo is in SI. Its head is written to the pipe as it is;
+// the kernel restores every register afterwards.
 TEXT handler<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ ·handlerPipe(SB), DI
-	MOVQ $32, DX
+	MOVQ $const_recordSize, DX
 	MOVQ $1, AX // write
 	SYSCALL
 	RET
@@ -15,12 +16,9 @@ TEXT restorer<>(SB),NOSPLIT|NOFRAME,$0
 	SYSCALL
 	INT $3
 
-TEXT ·handlerAddress(SB),NOSPLIT,$0-8
+TEXT ·handlerAddresses(SB),NOSPLIT,$0-16
 	LEAQ handler<>(SB), AX
-	MOVQ AX, ret+0(FP)
-	RET
-
-TEXT ·restorerAddress(SB),NOSPLIT,$0-8
+	MOVQ AX, handler+0(FP)
 	LEAQ restorer<>(SB), AX
-	MOVQ AX, ret+0(FP)
+	MOVQ AX, restorer+8(FP)
 	RET

@@ -11,47 +11,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On other architectures package os/signal catches the signals, and who sent one is guessed: INT, QUIT and
-// TSTP come from the terminal while this process is in its foreground group. A kill -INT of the wrapper
-// alone is then not passed on.
+// On other architectures package os/signal catches the signals, and who sent one is guessed: INT and QUIT
+// come from the terminal while this process is in its foreground group. A kill -INT of the wrapper alone
+// is then not passed on. TSTP is not caught, for os/signal could not give it its default action back: ^Z
+// stops this process at once.
 
-const infoSize = 32
-
-var (
-	handlerPipe int
-	caught      = make(chan os.Signal, 16)
-)
+var caught = make(chan os.Signal, 16)
 
 func openHandler(fd int) {
-	handlerPipe = fd
 	go func() {
 		for sig := range caught {
-			var info [infoSize]byte
-			binary.NativeEndian.PutUint32(info[0:], uint32(sig.(syscall.Signal)))
-			if fromKeyboard(sig.(syscall.Signal)) {
-				binary.NativeEndian.PutUint32(info[8:], 0x80)
+			var record [recordSize]byte
+			binary.NativeEndian.PutUint32(record[0:], uint32(sig.(syscall.Signal)))
+			if fromKeyboard(sig) {
+				binary.NativeEndian.PutUint32(record[8:], siKernel)
 			}
-			_, _ = unix.Write(handlerPipe, info[:])
+			_, _ = unix.Write(fd, record[:])
 		}
 	}()
 }
 
-func fromKeyboard(sig syscall.Signal) bool {
-	if sig != syscall.SIGINT && sig != syscall.SIGQUIT && sig != syscall.SIGTSTP {
+func fromKeyboard(sig os.Signal) bool {
+	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
 		return false
 	}
-	tty, err := os.Open("/dev/tty")
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer tty.Close()
-	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == syscall.Getpgrp()
+	defer unix.Close(tty)
+	return foreground(tty) == syscall.Getpgrp()
 }
 
-func (s *Signals) catch(signals ...syscall.Signal) {
+func catch(signals ...syscall.Signal) {
 	for _, sig := range signals {
-		if !signal.Ignored(sig) {
+		if sig != syscall.SIGTSTP && !signal.Ignored(sig) {
 			signal.Notify(caught, sig)
 		}
 	}
@@ -59,7 +53,7 @@ func (s *Signals) catch(signals ...syscall.Signal) {
 
 func uncatch(signals ...syscall.Signal) {
 	for _, sig := range signals {
-		if !signal.Ignored(sig) {
+		if sig != syscall.SIGTSTP {
 			signal.Reset(sig)
 		}
 	}

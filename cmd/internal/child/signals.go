@@ -5,17 +5,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Caught from Watch on, and while a command runs.
-var (
-	endSignals = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
-	jobSignals = []syscall.Signal{syscall.SIGTSTP, syscall.SIGCONT}
-)
+// endSignals are caught from Watch on. While a command runs, SIGTSTP is too.
+var endSignals = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
 
 // ends reports whether sig asks a process to end.
 func ends(sig syscall.Signal) bool {
@@ -24,13 +24,6 @@ func ends(sig syscall.Signal) bool {
 		return true
 	}
 	return false
-}
-
-// A Signal is one that this process received.
-type Signal struct {
-	Signal       syscall.Signal
-	FromTerminal bool // by a key, or its hangup: the kernel sent it, to a whole group
-	FromPID      int  // 0 if the kernel sent it
 }
 
 // A SignalError is the cause of the context's end when a signal came before a command was started.
@@ -43,108 +36,122 @@ func (e *SignalError) Error() string {
 // ExitCode is 128+n, as a shell has it.
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
-// Signals are those that this process receives from Watch on. What arrives before a command runs ends the
-// context; what arrives while one runs is passed on to it as Process says.
+// Signals are those that this process receives from Watch on. What arrives before a command was started
+// ends the context; what arrives while one runs is passed on to it as Process says; what arrives later is
+// too late to change anything.
 type Signals struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	pipe   *os.File // read end of where the handler writes
+	pipe   *os.File // where the handler's records are read
+	fd     int      // its descriptor
 
 	mu      sync.Mutex
-	process *Process
-	err     error
+	process *Process // the command that runs
+	started bool     // a command was started; it may have ended
+	err     error    // the *SignalError, or why signals cannot be caught
 }
 
 var watch = sync.OnceValue(func() *Signals {
-	s := &Signals{}
+	s := &Signals{fd: -1}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		// Without it signals have their default action: this process ends, its lease with it, and the
-		// fence keeps successors from a command that goes on.
+		s.err = fmt.Errorf("cannot catch signals: %w", os.NewSyscallError("pipe2", err))
 		return s
 	}
-	s.pipe = os.NewFile(uintptr(p[0]), "signals")
+	s.fd, s.pipe = p[0], os.NewFile(uintptr(p[0]), "signals")
+	if quitIgnored() {
+		signal.Ignore(syscall.SIGQUIT)
+	}
 	openHandler(p[1])
-	s.catch(endSignals...)
+	catch(endSignals...)
 	go s.read()
 	return s
 })
 
 // Watch catches HUP, INT, QUIT, TERM, USR1 and USR2 from now on, but for those that are ignored. It always
-// returns the same value.
+// returns the same value. Package os/signal gets to know nothing of these signals any more.
 func Watch() *Signals { return watch() }
 
 // Context ends when a signal arrives before a command was started. The cause is a *SignalError.
 func (s *Signals) Context() context.Context { return s.ctx }
 
-func (s *Signals) interrupted() error { return s.err }
-
-// read passes on what arrives. It waits in the poller, and reads under the lock, so that whoever has the
-// lock can look for himself by drain.
+// read handles what arrives. It waits in the poller and reads under the lock, so that nothing is read but
+// not yet handled while somebody else has the lock.
 func (s *Signals) read() {
 	conn, err := s.pipe.SyscallConn()
 	if err != nil {
 		return
 	}
-	for {
-		err := conn.Read(func(fd uintptr) bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.drainFrom(int(fd))
-		})
-		if err != nil {
-			return
-		}
-	}
+	_ = conn.Read(func(uintptr) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drain()
+		return false // wait for more
+	})
 }
 
-// drain handles what has arrived. The caller has the lock.
+// settle handles every signal that was sent to this process until now. The caller has the lock.
+func (s *Signals) settle() {
+	// A signal waits until the thread that the kernel chose for it wakes up, and the command may have acted
+	// on the same signal by then. A thread that unblocks signals takes those that wait itself.
+	var set, old unix.Sigset_t
+	for _, sig := range append(endSignals, syscall.SIGTSTP) {
+		set.Val[0] |= 1 << (sig - 1)
+	}
+	runtime.LockOSThread()
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old)
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	runtime.UnlockOSThread()
+
+	// The chosen thread may be between waking up and writing to the pipe. The kernel's first choice is the
+	// main thread, whose status is the process's, and a handler runs with every signal blocked.
+	for signalSet("self", "SigBlk").has(syscall.SIGTERM) {
+		time.Sleep(50 * time.Microsecond)
+	}
+	s.drain()
+}
+
+// drain handles what is in the pipe. The caller has the lock.
 func (s *Signals) drain() {
-	if s.pipe == nil {
-		return
-	}
-	conn, err := s.pipe.SyscallConn()
-	if err == nil {
-		_ = conn.Control(func(fd uintptr) { s.drainFrom(int(fd)) })
-	}
-}
-
-// drainFrom reads until the pipe is empty and reports whether there was anything. The handler writes a
-// siginfo at once, so none is ever cut.
-func (s *Signals) drainFrom(fd int) (any bool) {
-	var info [infoSize]byte
 	for {
-		n, err := unix.Read(fd, info[:])
+		var record [recordSize]byte // written at once, so never cut
+		n, err := unix.Read(s.fd, record[:])
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || n != infoSize {
-			return any
+		if err != nil || n != recordSize {
+			return
 		}
-		any = true
-		s.received(decode(info))
+		s.received(decode(record))
 	}
 }
 
-// decode reads what matters of a siginfo_t: signo, errno, code, and on 64-bit systems after a gap the pid.
-func decode(info [infoSize]byte) Signal {
-	const fromKernel = 0x80
-	sig := Signal{Signal: syscall.Signal(binary.NativeEndian.Uint32(info[0:]))}
-	if binary.NativeEndian.Uint32(info[8:]) == fromKernel {
-		sig.FromTerminal = true
-	} else {
-		sig.FromPID = int(binary.NativeEndian.Uint32(info[16:]))
-	}
-	return sig
-}
-
-func (s *Signals) received(sig Signal) {
+func (s *Signals) received(sig received) {
 	switch {
 	case s.process != nil:
 		s.process.received(sig)
-	case s.err == nil && sig.Signal != syscall.SIGCONT && sig.Signal != syscall.SIGTSTP:
-		s.err = &SignalError{sig.Signal}
+	case s.err == nil && !s.started:
+		s.err = &SignalError{sig.signal}
 		s.cancel(s.err)
+	}
+}
+
+// A received signal. That the terminal sent it, by a key or because it hung up, is known by the kernel
+// being the sender; a process would be named.
+type received struct {
+	signal       syscall.Signal
+	fromTerminal bool
+}
+
+const (
+	recordSize = 12 // the head of a siginfo_t: signo, errno and code
+	siKernel   = 0x80
+)
+
+func decode(record [recordSize]byte) received {
+	return received{
+		signal:       syscall.Signal(binary.NativeEndian.Uint32(record[0:])),
+		fromTerminal: binary.NativeEndian.Uint32(record[8:]) == siKernel,
 	}
 }
