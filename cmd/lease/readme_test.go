@@ -51,6 +51,9 @@ func snippets(t *testing.T, path string) []snippet {
 	return found
 }
 
+// gitIdentity is who commits in the snippets.
+var gitIdentity = []string{"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com"}
+
 // matches reports whether a snippet printed what its text block shows. "..." stands for the rest of a line or for some of it,
 // on a line of its own for any number of lines.
 func matches(want, got string) bool {
@@ -64,7 +67,7 @@ func matches(want, got string) bool {
 // in an empty folder, as a user would type them.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	needs(t, "jq", "flock")
+	needs(t, "jq", "flock", "git")
 	l := NewLedger(t)
 	root := abs(t, filepath.Join("..", ".."))
 	all := snippets(t, filepath.Join(root, "README.md"))
@@ -80,7 +83,7 @@ func TestReadme(t *testing.T) {
 	}
 	caches := strings.Fields(string(goEnv))
 	// The user's own place for a ledger, and nothing of the repository's, is what the snippets find.
-	user := l.Env("LEASE_LEDGER=")
+	user := l.Env(append(gitIdentity, "LEASE_LEDGER=")...)
 	inRepository := l.Env("GOCACHE="+caches[0], "GOMODCACHE="+caches[1], "GOFLAGS=-buildvcs=false").At(root)
 
 	for _, s := range all {
@@ -90,13 +93,19 @@ func TestReadme(t *testing.T) {
 		} else if strings.HasPrefix(s.script, "scripts/") {
 			continue // TestCheckCallsEverything
 		}
-		r := from.Sh("exec 2>&1\n" + s.script)
-		if r.Code != 0 {
-			t.Errorf("README.md:%d: exit code %d\n%s%s", s.line, r.Code, s.script, r.Stdout)
-		}
-		if s.checked && !matches(s.want, r.Stdout) {
-			t.Errorf("README.md:%d: prints something else\n%s-- shown --\n%s-- printed --\n%s", s.line, s.script, s.want, r.Stdout)
-		}
+		s.run(t, from, "README.md")
+	}
+}
+
+// run runs a snippet and compares what it prints, errors too, with what the page shows.
+func (s snippet) run(t *testing.T, from *Ledger, page string) {
+	t.Helper()
+	r := from.Sh("exec 2>&1\n" + s.script)
+	if r.Code != 0 {
+		t.Errorf("%s:%d: exit code %d\n%s%s", page, s.line, r.Code, s.script, r.Stdout)
+	}
+	if s.checked && !matches(s.want, r.Stdout) {
+		t.Errorf("%s:%d: prints something else\n%s-- shown --\n%s-- printed --\n%s", page, s.line, s.script, s.want, r.Stdout)
 	}
 }
 
