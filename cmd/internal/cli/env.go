@@ -61,15 +61,10 @@ func under() map[fslease.Key]int64 {
 }
 
 // environment returns this process's environment for a command that runs under records of the ledger at
-// path. Its own variables replace those that were inherited; the keys stand after those around them. The
-// token of a ticket is always among the keys: LEASE_TOKEN is that of the first key.
+// path. Its own variables replace those that were inherited; the keys stand after those around them. On a
+// ticket's key the ticket's token is among them too.
 func environment(path string, records []fslease.Record) []string {
 	held := heldHere()
-	if id := os.Getenv("LEASE_TICKET"); id != "" {
-		if token := ticketToken(id); token > 0 {
-			held = hold(held, fslease.TicketKey(id), token)
-		}
-	}
 	first := records[0]
 	if first.Holder.IsTicket() {
 		held = hold(held, fslease.TicketKey(first.Holder.Ticket), first.Holder.Session)
