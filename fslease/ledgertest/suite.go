@@ -49,7 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"records", recordCases}, {"generations", generationCases}, {"locks", lockCases}, {"overlap", overlapCases},
 		{"sightings", sightingCases}, {"queue", queueCases}, {"fence", fenceCases}, {"presence", presenceCases},
 		{"tickets", ticketCases}, {"waker", wakerCases},
-		{"acquire", acquireCases}, {"takeover", takeoverCases}, {"wait", waitCases}, {"work", workCases}, {"tokens", tokenCases}, {"sessions", sessionCases}, {"starts", startCases}, {"endings", endingCases},
+		{"acquire", acquireCases}, {"takeover", takeoverCases}, {"wait", waitCases}, {"work", workCases}, {"tokens", tokenCases}, {"sessions", sessionCases}, {"starts", startCases}, {"endings", endingCases}, {"scope", scopeCases}, {"strays", strayCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {
