@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -151,6 +152,14 @@ func appendLine(file, line string) {
 	_, err = f.WriteString(line + "\n")
 	check(err)
 	check(f.Close())
+}
+
+// needsSender skips a test of what the package cannot do where it only guesses who sent a signal.
+func needsSender(t *testing.T) {
+	t.Helper()
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skipf("not run: needs amd64 or arm64: the sender of a signal is not known on %s", runtime.GOARCH)
+	}
 }
 
 // hang is how long something is waited for before it counts as never coming.

@@ -55,6 +55,9 @@ func TestKillReachesOnce(t *testing.T) {
 			for _, sig := range endSignals {
 				name := unix.SignalName(sig)
 				t.Run(fmt.Sprintf("terminal=%t/%s/%s", terminal, group, name), func(t *testing.T) {
+					if terminal && group != "session" {
+						needsSender(t)
+					}
 					c := newCounter(t)
 					last := other(sig)
 					cmd, _ := launch(t, terminal, "wrapper", "count", c.file, unix.SignalName(last), group)
@@ -189,6 +192,7 @@ func TestDisturbed(t *testing.T) {
 // A signal to the whole group counts as received even if the command is gone because of it before the
 // wrapper could act on its own.
 func TestGroupKillIsNoticed(t *testing.T) {
+	needsSender(t)
 	for range 20 {
 		c := newCounter(t)
 		report := filepath.Join(t.TempDir(), "report")

@@ -128,6 +128,7 @@ func TestStopAndForeground(t *testing.T) {
 
 // Wrapper and command stand still while the job is stopped.
 func TestStopStopsBoth(t *testing.T) {
+	needsSender(t)
 	for _, group := range []string{"", "own"} { // in a session of its own ^Z stops nobody
 		t.Run(group, func(t *testing.T) {
 			sh := newShell(t)
@@ -157,6 +158,7 @@ func TestStopStopsBoth(t *testing.T) {
 
 // A command that ignores ^Z is not left alone with a terminal that its shell has taken back.
 func TestStopIgnored(t *testing.T) {
+	needsSender(t)
 	likeEnv(t, func(t *testing.T, run string) {
 		sh := newShell(t)
 		sh.line(`%s sh -c 'trap "" TSTP; echo rea""dy; read x; echo got-$x'; echo status $?`, run)
@@ -171,6 +173,7 @@ func TestStopIgnored(t *testing.T) {
 
 // A command that tidies up at ^Z and then stops itself has the terminal until it does.
 func TestStopCaught(t *testing.T) {
+	needsSender(t)
 	likeEnv(t, func(t *testing.T, run string) {
 		sh := newShell(t)
 		sh.line(`%s bash -c 'trap "sleep 0.2; stty -tostop; echo ti""dy; kill -STOP \$\$" TSTP; echo rea""dy; while ! read x; do :; done; echo got-$x'; echo status $?`, run)
