@@ -1,0 +1,181 @@
+package ledgerfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func (d *dirFS) WriteTemp(name string, data []byte, sync bool) error {
+	fd, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, d.file)
+	if err != nil {
+		return err
+	}
+	if err := d.fill(fd, name, data, sync); err != nil {
+		_ = d.Remove(name)
+		return err
+	}
+	return nil
+}
+
+// fill writes data to the new file fd, gives it the ledger's mode and owner, and closes it.
+func (d *dirFS) fill(fd int, name string, data []byte, sync bool) error {
+	f := os.NewFile(uintptr(fd), name)
+	_, err := f.Write(data)
+	if err == nil {
+		err = d.adopt(fd, d.file)
+	}
+	if err == nil && sync {
+		err = ignoreEINTR(func() error { return unix.Fsync(fd) }) // never tried again: a second one lies
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		var pe *fs.PathError
+		if !errors.As(err, &pe) {
+			err = &fs.PathError{Op: "write", Path: name, Err: err}
+		}
+	}
+	return err
+}
+
+// adopt gives a new file or folder the mode and, where that is permitted, the owner of the ledger.
+func (d *dirFS) adopt(fd int, mode uint32) error {
+	if d.chown {
+		if err := unix.Fchown(fd, d.uid, d.gid); err != nil {
+			_ = unix.Fchown(fd, -1, d.gid)
+		}
+	}
+	return unix.Fchmod(fd, mode)
+}
+
+func (d *dirFS) Link(name string, data []byte) error {
+	return d.linkLocked(name, data, nil)
+}
+
+// linkLocked is Link that lets take have the descriptor before the file is visible. If take is not nil it
+// owns the descriptor afterwards, even if linking fails.
+func (d *dirFS) linkLocked(name string, data []byte, take func(fd int) error) error {
+	return d.in(name, func(dir int, base string) error {
+		fd, err := ignoreEINTR2(func() (int, error) {
+			return unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, d.file)
+		})
+		if err == unix.EOPNOTSUPP || err == unix.EISDIR || err == unix.EINVAL {
+			return d.linkNamed(dir, base, name, data, take)
+		}
+		if err != nil {
+			return &fs.PathError{Op: "create", Path: name, Err: err}
+		}
+		if take == nil {
+			defer func() { _ = unix.Close(fd) }()
+		} else if err := take(fd); err != nil {
+			return err
+		}
+		if err := writeAll(fd, data); err != nil {
+			return &fs.PathError{Op: "write", Path: name, Err: err}
+		}
+		if err := d.adopt(fd, d.file); err != nil {
+			return &fs.PathError{Op: "chmod", Path: name, Err: err}
+		}
+		if err := unix.Linkat(fd, "", dir, base, unix.AT_EMPTY_PATH); err != nil {
+			if err != unix.EEXIST { // without the capability for an empty path
+				err = unix.Linkat(unix.AT_FDCWD, procFD(fd), dir, base, unix.AT_SYMLINK_FOLLOW)
+			}
+			if err != nil {
+				return &fs.PathError{Op: "link", Path: name, Err: err}
+			}
+		}
+		return nil
+	})
+}
+
+// linkNamed does it on file systems without unnamed files.
+func (d *dirFS) linkNamed(dir int, base, name string, data []byte, take func(fd int) error) error {
+	temp := "." + base + "." + newID() + ".tmp"
+	fd, err := unix.Openat(dir, temp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, d.file)
+	if err != nil {
+		return &fs.PathError{Op: "create", Path: name, Err: err}
+	}
+	defer func() { _ = unix.Unlinkat(dir, temp, 0) }()
+	if take == nil {
+		defer func() { _ = unix.Close(fd) }()
+	} else if err := take(fd); err != nil {
+		return err
+	}
+	err = writeAll(fd, data)
+	if err == nil {
+		err = d.adopt(fd, d.file)
+	}
+	if err == nil {
+		err = unix.Linkat(dir, temp, dir, base, 0)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "link", Path: name, Err: err}
+	}
+	return nil
+}
+
+func writeAll(fd int, data []byte) error {
+	for len(data) > 0 {
+		n, err := ignoreEINTR2(func() (int, error) { return unix.Write(fd, data) })
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return io.ErrShortWrite
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+func (d *dirFS) Rename(from, to string) error {
+	return d.in(from, func(fromDir int, fromBase string) error {
+		return d.in(to, func(toDir int, toBase string) error {
+			if err := unix.Renameat(fromDir, fromBase, toDir, toBase); err != nil {
+				return &fs.PathError{Op: "rename", Path: to, Err: err}
+			}
+			return nil
+		})
+	})
+}
+
+func (d *dirFS) Remove(name string) error {
+	return d.in(name, func(dir int, base string) error {
+		if err := unix.Unlinkat(dir, base, 0); err != nil {
+			return &fs.PathError{Op: "remove", Path: name, Err: err}
+		}
+		return nil
+	})
+}
+
+func (d *dirFS) Mkdir(name string) error {
+	return d.in(name, func(dir int, base string) error {
+		if err := unix.Mkdirat(dir, base, d.dir&0o777); err != nil {
+			return &fs.PathError{Op: "mkdir", Path: name, Err: err}
+		}
+		fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+		defer func() { _ = unix.Close(fd) }()
+		return d.adopt(fd, d.dir)
+	})
+}
+
+func (d *dirFS) SyncDir(name string) error {
+	fd, err := d.open(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	err = ignoreEINTR(func() error { return unix.Fsync(fd) })
+	_ = unix.Close(fd)
+	if err != nil {
+		return &fs.PathError{Op: "sync", Path: name, Err: err}
+	}
+	return nil
+}
