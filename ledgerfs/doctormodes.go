@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -67,7 +68,7 @@ func (e *examination) modes() {
 	faults := modeFaults()
 	err := e.l.walkAll(".", func(name string, folder bool) error {
 		st, err := e.l.dir.stat(name)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK || strings.HasPrefix(name, ".doctor-") {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK || isTemporary(name) || strings.HasPrefix(name, ".doctor-") {
 			return nil
 		}
 		if err != nil {
@@ -86,6 +87,10 @@ func (e *examination) modes() {
 	}
 	fine := err == nil
 	for _, fault := range faults {
+		fault.names = slices.DeleteFunc(fault.names, func(name string) bool { // it was just being made
+			st, err := e.l.dir.stat(name)
+			return err != nil || !fault.fits(e.l.dir, st, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+		})
 		if len(fault.names) == 0 {
 			continue
 		}

@@ -99,6 +99,9 @@ func (e *examination) records() {
 			e.leases = append(e.leases, fslease.State{Lease: &rec})
 			return
 		}
+		if !e.still(rec.Key, func() bool { return e.l.has(name) }) {
+			return
+		}
 		f := e.warn("records", "given up already, as its tombstone says: a crash left it", "lease doctor --repair removes it")
 		f.Path, f.Key = e.l.file(name), rec.Key
 		f.mend = func(ctx context.Context) (string, error) { return e.l.mendReleased(ctx, rec.Key) }
@@ -193,6 +196,21 @@ func (e *examination) overlaps() {
 			f.Key, f.Path = st.Lease.Key, e.l.file(leasePath(st.Lease.Key))
 		}
 	}
+}
+
+// still reports whether what looks half done about a key stays so while nobody can change it: then a crash
+// left it. If somebody changes it just now, it is not.
+func (e *examination) still(key fslease.Key, odd func() bool) bool {
+	missing := func() error { return fs.ErrNotExist }
+	for _, k := range append(key.Ancestors(), key) {
+		switch f, err := e.l.lock(lockPath(k), false, 0, missing); {
+		case err == nil:
+			defer f.unlock()
+		case isBusy(err):
+			return false
+		}
+	}
+	return odd()
 }
 
 // stale reports whether a lease does not count: it is gone by now, or may be taken over.

@@ -66,35 +66,29 @@ func (e *examination) load(name string, v interface{ UnmarshalJSON([]byte) error
 // session looks at the current session of a ticket in progress: it must be active, and found by reconcile,
 // or nothing ever ends it.
 func (e *examination) session(id string) {
-	t, err := e.r.Ticket(id) // now: it may have moved on
-	if err != nil || t == nil || t.Status != fslease.InProgress {
-		return
-	}
-	s, err := e.r.Session(id, t.Session)
-	if err != nil {
-		return // a finding of its own
-	}
-	name := sessionPath(id, t.Session)
-	if s == nil || s.Status != fslease.SessionActive {
-		if now, err := e.r.Ticket(id); err != nil || now == nil || now.Status != t.Status || now.Session != t.Session {
-			return
+	key := fslease.TicketKey(id)
+	var gen int64
+	ended := func() bool {
+		t, err := e.r.Ticket(id)
+		if err != nil || t == nil || t.Status != fslease.InProgress {
+			return false
 		}
-		f := e.broken("tickets", fmt.Sprintf("ticket %s is IN_PROGRESS, but its session %d is not active: nothing ever ends it", id, t.Session), "lease doctor --repair blocks it, so that somebody decides")
-		f.Path, f.Key = e.l.file(ticketPath(id)), fslease.TicketKey(id)
-		f.mend = func(ctx context.Context) (string, error) { return e.l.mendSession(ctx, name) }
-		return
+		gen = t.Session
+		return !e.activeNow(id)
 	}
-	if e.l.has(activePath(id)) {
-		return
-	}
-	if now, err := e.r.Session(id, t.Session); err != nil || now == nil || now.Status != fslease.SessionActive {
-		return
-	}
-	f := e.broken("tickets", fmt.Sprintf("session %d of ticket %s is active, but active/ does not list it: it would never expire", t.Session, id), "lease doctor --repair lists it")
-	f.Path, f.Key = e.l.file(activePath(id)), fslease.TicketKey(id)
-	f.mend = func(ctx context.Context) (string, error) {
-		err := e.l.Update(ctx, []fslease.Key{fslease.TicketKey(id)}, func(tx fslease.Tx) error { return tx.SetActive(id, true) })
-		return "listed the active session of ticket " + id, err
+	unlisted := func() bool { return e.activeNow(id) && !e.l.has(activePath(id)) }
+	switch {
+	case ended() && e.still(key, ended):
+		f := e.broken("tickets", fmt.Sprintf("ticket %s is IN_PROGRESS, but its session %d is not active: nothing ever ends it", id, gen), "lease doctor --repair blocks it, so that somebody decides")
+		f.Path, f.Key = e.l.file(ticketPath(id)), key
+		f.mend = func(ctx context.Context) (string, error) { return e.l.mendSession(ctx, sessionPath(id, gen)) }
+	case unlisted() && e.still(key, unlisted):
+		f := e.broken("tickets", fmt.Sprintf("the session of ticket %s is active, but active/ does not list it: it would never expire", id), "lease doctor --repair lists it")
+		f.Path, f.Key = e.l.file(activePath(id)), key
+		f.mend = func(ctx context.Context) (string, error) {
+			err := e.l.Update(ctx, []fslease.Key{key}, func(tx fslease.Tx) error { return tx.SetActive(id, true) })
+			return "listed the active session of ticket " + id, err
+		}
 	}
 }
 
@@ -106,18 +100,24 @@ func (e *examination) marks() {
 		return
 	}
 	for _, id := range ids {
-		t, err := e.r.Ticket(id)
-		if err != nil {
-			continue // a finding of its own
-		}
-		if t != nil {
-			if s, err := e.r.Session(id, t.Session); err != nil || s != nil && s.Status == fslease.SessionActive {
-				continue
-			}
+		idle := func() bool { return !e.activeNow(id) && e.l.has(activePath(id)) }
+		if !idle() || !e.still(fslease.TicketKey(id), idle) {
+			continue
 		}
 		f := e.warn("tickets", fmt.Sprintf("active/ lists ticket %s, which has no active session: a crash left it", id), "lease reconcile clears it")
 		f.Path, f.Key = e.l.file(activePath(id)), fslease.TicketKey(id)
 	}
+}
+
+// activeNow reports whether a ticket has an active session, or that cannot be told, which is a finding of
+// its own.
+func (e *examination) activeNow(id string) bool {
+	t, err := e.r.Ticket(id)
+	if err != nil || t == nil {
+		return err != nil
+	}
+	s, err := e.r.Session(id, t.Session)
+	return err != nil || s != nil && s.Status == fslease.SessionActive
 }
 
 // reservations looks for leases of tickets that do not count, and for live tickets that lack one.
@@ -129,7 +129,7 @@ func (e *examination) reservations(tickets map[string]*fslease.Ticket) {
 			continue
 		}
 		reserved[rec.Key] = rec.Holder.Ticket
-		if tickets[rec.Holder.Ticket].Reserves(rec) || !e.l.stale(rec) || !e.l.has(leasePath(rec.Key)) {
+		if tickets[rec.Holder.Ticket].Reserves(rec) || !e.still(rec.Key, func() bool { return e.void(rec) }) {
 			continue
 		}
 		f := e.warn("tickets", fmt.Sprintf("reserved for ticket %s, which does not need it any more: it keeps nobody out", rec.Holder.Ticket), "lease doctor --repair removes it, and so does the next who wants the key")
@@ -141,24 +141,34 @@ func (e *examination) reservations(tickets map[string]*fslease.Ticket) {
 			continue
 		}
 		for _, k := range t.Keys() {
-			if reserved[k] == id || e.l.reservedFor(k, id) {
+			if reserved[k] == id || !e.still(k, func() bool { return !e.reservedFor(k, id) }) {
 				continue
 			}
-			f := e.warn("tickets", fmt.Sprintf("ticket %s is %s, but %s is not reserved for it any more: somebody broke it, or its record was lost", id, t.Status, k),
-				"decide: lease ticket show "+id+", then start it again, reopen or cancel it")
-			f.Path, f.Key = e.l.file(ticketPath(id)), k
+			f := e.broken("tickets", fmt.Sprintf("ticket %s is %s, but %s is not reserved for it any more: the record was lost", id, t.Status, k), "lease doctor --repair reserves it again, unless somebody has it by now")
+			f.Path, f.Key = e.l.file(leasePath(k)), k
+			f.mend = func(ctx context.Context) (string, error) { return e.l.mendReservation(ctx, k, id) }
 		}
 	}
 }
 
-// reservedFor reports whether k is reserved for a ticket by now, or the ticket does not need it any more.
-func (l *Ledger) reservedFor(k fslease.Key, id string) bool {
-	r := &reader{l: l}
-	t, err := r.Ticket(id)
+// void reports whether rec is on record, as a reservation that does not count.
+func (e *examination) void(rec fslease.Record) bool {
+	st, err := e.r.Load(rec.Key)
+	cur := st.Current()
+	if err != nil || cur == nil || cur.Generation != rec.Generation || !cur.Holder.IsTicket() {
+		return false
+	}
+	t, err := e.r.Ticket(cur.Holder.Ticket)
+	return err == nil && !t.Reserves(*cur)
+}
+
+// reservedFor reports whether k is reserved for a ticket, or the ticket does not need it any more.
+func (e *examination) reservedFor(k fslease.Key, id string) bool {
+	t, err := e.r.Ticket(id)
 	if err != nil || t == nil || !t.Status.Live() {
 		return true
 	}
-	st, err := r.Load(k)
+	st, err := e.r.Load(k)
 	cur := st.Current()
 	return err != nil || cur != nil && cur.Holder.IsTicket() && cur.Holder.Ticket == id
 }

@@ -152,6 +152,9 @@ func (c *collector) oldFile(name string) bool {
 
 // drop removes a file and counts it. One that is gone already is not counted.
 func (c *collector) drop(name string, count *int) error {
+	if c.dry && !c.l.has(name) {
+		return nil
+	}
 	if !c.dry {
 		err := c.l.fsys.Remove(name)
 		if errors.Is(err, fs.ErrNotExist) {

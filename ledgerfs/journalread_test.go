@@ -94,9 +94,17 @@ func TestJournalFollow(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.Log(fslease.Event{Event: "granted", Key: "live/a", Reason: "first"})
-			if got := <-seen; got != "first" {
-				t.Errorf("saw %q", got)
+			see := func(want string) {
+				select {
+				case got := <-seen:
+					if got != want {
+						t.Errorf("saw %q, want %q", got, want)
+					}
+				case err := <-ended:
+					t.Fatalf("%q never came: %v", want, err)
+				}
 			}
+			see("first")
 			line, err := fslease.Event{At: time.Now(), Event: "granted", Key: "live/b", Reason: "in two parts"}.MarshalJSON()
 			if err != nil {
 				t.Fatal(err)
@@ -112,9 +120,7 @@ func TestJournalFollow(t *testing.T) {
 				}
 				time.Sleep(20 * time.Millisecond) // so that it is probably read in between
 			}
-			if got := <-seen; got != "in two parts" {
-				t.Errorf("saw %q", got)
-			}
+			see("in two parts")
 			l.Log(fslease.Event{Event: "granted", Key: "live", Reason: "last"})
 			if err := <-ended; err != stop {
 				t.Errorf("ended with %v", err)

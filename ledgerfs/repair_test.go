@@ -209,7 +209,7 @@ func TestRepairConfig(t *testing.T) {
 // If ledger.json was set back, records are above its ceiling although they are good. Whoever lives goes on.
 func TestRepairCeilingThatWasSetBack(t *testing.T) {
 	l, m := made(t)
-	if _, err := l.changeConfig(func(c *config) { c.Ceiling, c.Floor = 9000, 8000 }); err != nil {
+	if _, err := l.changeConfig(func(c *config) { c.Ceiling, c.Floor = 9000, 8600 }); err != nil {
 		t.Fatal(err)
 	}
 	lease, err := m.Acquire(ctx, "living")
@@ -228,6 +228,25 @@ func TestRepairCeilingThatWasSetBack(t *testing.T) {
 	}
 	if gen := acquired(t, m, "k"); gen <= 8500 {
 		t.Errorf("generation %d again", gen)
+	}
+}
+
+// The floor is raised before a damaged record goes: whoever comes in between is above it too.
+func TestRepairRaisesTheFloorFirst(t *testing.T) {
+	l, _ := made(t)
+	put(t, l, "leases/k.json", "{")
+	moved := false
+	l.fsys = spy{l.dir, func(op, name string) {
+		if op == "rename" && isAside(name) {
+			moved = true
+			if c, err := l.readConfig(); err != nil || c.Floor != c.Ceiling {
+				t.Errorf("%+v, %v", c, err)
+			}
+		}
+	}}
+	repair(t, l)
+	if !moved {
+		t.Error("nothing was set aside")
 	}
 }
 

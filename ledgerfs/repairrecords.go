@@ -54,7 +54,9 @@ func (l *Ledger) mendRecord(ctx context.Context, name string) (string, error) {
 		}
 		done += fmt.Sprintf("; the next generation of %s is above %d", key, c.Floor)
 		again, err := t.reserveAgain(key, ticket)
-		done += again
+		if again != "" {
+			done += ", and " + again
+		}
 		return err
 	})
 	return done, err
@@ -186,7 +188,36 @@ func (t *tx) reserveAgain(key fslease.Key, before *fslease.Ticket) (string, erro
 	if err := t.Put(rec, true); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(", and %s is reserved for ticket %s again", key, now.ID), nil
+	return fmt.Sprintf("%s is reserved for ticket %s again", key, now.ID), nil
+}
+
+// mendReservation reserves a key that a live ticket lacks, unless somebody has it by now.
+func (l *Ledger) mendReservation(ctx context.Context, key fslease.Key, id string) (string, error) {
+	ticket, err := (&reader{l: l}).Ticket(id)
+	if err != nil || ticket == nil {
+		return "", err
+	}
+	done := ""
+	err = l.Update(ctx, ticket.Keys(), func(ftx fslease.Tx) error {
+		done = ""
+		states, err := ftx.Overlapping(key)
+		if err != nil {
+			return err
+		}
+		for _, st := range states {
+			cur := st.Current()
+			switch {
+			case cur == nil:
+			case cur.Holder.IsTicket() && cur.Holder.Ticket == id:
+				return nil
+			default:
+				return fmt.Errorf("%s is held by %s: wait until it is given up, then repair again", cur.Key, cur.Holder.Describe())
+			}
+		}
+		done, err = ftx.(*tx).reserveAgain(key, ticket)
+		return err
+	})
+	return done, err
 }
 
 // mendReleased removes a lease that was given up.

@@ -2,6 +2,7 @@ package ledgerfs
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -187,11 +188,8 @@ func TestExamineTickets(t *testing.T) {
 			}
 			put(t, l, "leases/docs.json", string(data))
 		}, Warning, "which does not need it any more", OK},
-		"broken reservation": {func(t *testing.T, l *Ledger, m *fslease.Manager, _ fslease.Session) {
-			if _, err := m.Break(ctx, "docs", "needed elsewhere", nil); err != nil {
-				t.Fatal(err)
-			}
-		}, Warning, "docs is not reserved for it any more", Warning},
+		"lost reservation": {func(t *testing.T, l *Ledger, _ *fslease.Manager, _ fslease.Session) { remove(t, l, leasePath("docs")) },
+			Broken, "docs is not reserved for it any more", OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, m := made(t)
@@ -204,4 +202,19 @@ func TestExamineTickets(t *testing.T) {
 			finds(t, found, "tickets", c.after, "")
 		})
 	}
+}
+
+// A key that somebody took after its reservation was lost is not taken from him.
+func TestRepairLeavesAKeyThatIsHeld(t *testing.T) {
+	l, m := made(t)
+	started(t, m, "7")
+	if err := l.fsys.Remove(leasePath("docs")); err != nil {
+		t.Fatal(err)
+	}
+	acquired(t, m, "docs")
+	done := l.Repair(ctx)
+	if len(done) != 1 || done[0].Done != "" || !strings.Contains(fmt.Sprint(done[0].Err), "docs is held by") {
+		t.Errorf("%+v", done)
+	}
+	finds(t, l.Examine(ctx, nil), "tickets", Broken, "docs is not reserved")
 }
