@@ -113,12 +113,10 @@ func (h hookFile) renamed() bool {
 	return err == nil
 }
 
-// readsOwnName reports whether a script uses $0 for more than to find its directory.
+// readsOwnName reports whether a script uses $0 for more than to find its directory. (The patterns are
+// made here: at start-up every command of lease would pay for them.)
 func (h hookFile) readsOwnName() bool {
+	ownName := regexp.MustCompile(`\$(0|\{0)`)
+	ownDirectory := regexp.MustCompile(`dirname\s+(--\s+)?"?\$(0|\{0\})`)
 	return ownName.MatchString(ownDirectory.ReplaceAllString(h.text, ""))
 }
-
-var (
-	ownName      = regexp.MustCompile(`\$(0|\{0)`)
-	ownDirectory = regexp.MustCompile(`dirname\s+(--\s+)?"?\$(0|\{0\})`)
-)
