@@ -175,3 +175,22 @@ sys.exit(subprocess.call(sys.argv[1:]))' "$@"`, "inotify", "warning", "no watche
 		})
 	}
 }
+
+// Work on a ticket whose record is damaged goes on once that is mended, and its scope was never free.
+func TestDoctorKeepsTheWorkOnATicket(t *testing.T) {
+	t.Parallel()
+	l := made(t)
+	l.Run("ticket", "add", "42", "--scope", "repo/api").Want(t, 0)
+	l.Run("ticket", "approve", "42").Want(t, 0)
+	token := strings.TrimSpace(l.Run("ticket", "start", "42").Want(t, 0).Stdout)
+	put(t, l, "tickets/42.json", []byte("{"))
+	l.Run("ticket", "checkpoint", "42", "--token", token).Want(t, 74)
+	l.Run("acquire", "-n", "--ttl", "1h", "repo").Want(t, 74)
+	e := examined(t, l.Run("doctor", "--repair", "--json").Want(t, 0))
+	if len(e.Repaired) != 1 || !strings.Contains(e.Repaired[0].Done, "made ticket 42 anew as IN_PROGRESS") {
+		t.Errorf("%+v", e.Repaired)
+	}
+	l.Run("acquire", "-n", "--ttl", "1h", "repo").Want(t, 75).Says(t, "resource scope reserved by 42: repo/api")
+	l.Run("ticket", "checkpoint", "42", "--token", token).Want(t, 0)
+	l.Run("ticket", "review", "42", "--token", token).Want(t, 0)
+}
