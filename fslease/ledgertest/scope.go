@@ -25,6 +25,11 @@ var scopeCases = []testCase{
 			func(id string) {
 				s.act(m, id, fslease.Act{Verb: fslease.VerbCancel}, fslease.Cancelled)
 			},
+			func(id string) { // somebody else worked on it, in vain too
+				t := s.ticket(id)
+				t.Session = 2
+				s.update(l, func(tx fslease.Tx) error { return tx.PutTicket(t) }, fslease.TicketKey(id))
+			},
 			func(id string) { // it was reopened and started again
 				s.act(m, id, fslease.Act{Verb: fslease.VerbReopen}, fslease.Ready)
 				t := s.ticket(id)
@@ -43,11 +48,11 @@ var scopeCases = []testCase{
 			stays(s, done, "a start that waits for the fence")
 			change(id)
 			before, ticket := s.load(l, key), text(s, s.ticket(id))
-			if i == 0 {
-				s.ok(f.Unlock()) // the fence comes, but the keys are gone
+			if i%2 == 0 {
+				s.ok(f.Unlock()) // the fence comes, but the ticket is another one
 			}
 			s.is(wait(s, done, "the start"), fslease.ErrConflict)
-			if i > 0 {
+			if i%2 == 1 {
 				s.ok(f.Unlock())
 			}
 			after := s.load(l, key)

@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -14,7 +15,7 @@ var strayCases = []testCase{
 			id := fmt.Sprint(passes)
 			m, l := s.manager()
 			s.bring(m, id, fslease.Blocked)
-			stray := fslease.Session{Ticket: id, Generation: 2, Status: fslease.SessionActive, Lease: time.Hour, LeaseUntil: time.Now().Add(time.Hour)}
+			stray := fslease.Session{Ticket: id, Generation: 5, Status: fslease.SessionActive, Lease: time.Hour, LeaseUntil: time.Now().Add(time.Hour)}
 			s.update(l, func(tx fslease.Tx) error {
 				if err := tx.SetActive(id, true); err != nil {
 					return err
@@ -24,12 +25,12 @@ var strayCases = []testCase{
 			want := fslease.SessionEnded
 			if passes {
 				s.reconcile(2) // closed, and nobody has to look any more
-				s.settled(id, 2, want)
+				s.settled(id, 5, want)
 			} else {
 				token := s.start(m, id).Generation
 				s.act(m, id, fslease.Act{Verb: fslease.VerbDone, Token: token}, fslease.Done)
 			}
-			got, err := l.View(s.Context()).Session(id, 2)
+			got, err := l.View(s.Context()).Session(id, 5)
 			s.ok(err)
 			if got.Status != want {
 				s.Errorf("the stray is %s", got.Status)
@@ -134,6 +135,42 @@ var strayCases = []testCase{
 		s.reconcile(1)
 	}},
 
+	{"second look", "the pass decides by what it reads under the lock: what came before it there counts", func(s *suite) {
+		s.need(s.Advance != nil, "Advance")
+		m, l := s.manager()
+		for i, c := range []struct {
+			before   func(id string)
+			status   fslease.Status
+			failures int
+		}{
+			{func(id string) {
+				s.act(m, id, fslease.Act{Verb: fslease.VerbCheckpoint, Token: 1}, fslease.InProgress)
+			}, fslease.InProgress, 0},
+			{func(id string) { s.act(m, id, fslease.Act{Verb: fslease.VerbDone, Token: 1}, fslease.Done) }, fslease.Done, 0},
+			{func(string) { s.reconcile(1) }, fslease.Blocked, 1},
+			{func(id string) {
+				s.reconcile(1)
+				s.start(m, id)
+			}, fslease.InProgress, 1},
+		} {
+			id := fmt.Sprint(i)
+			s.ticketFor(m, id, "repo"+id)
+			_, err := m.StartTicket(s.Context(), fslease.Start{Ticket: id, Lease: time.Minute})
+			s.ok(err)
+			s.Advance(time.Minute)
+			_, troubles, err := reconcile.Run(s.Context(), overtaken{l, func() { c.before(id) }}, by, false)
+			if err != nil || len(troubles) > 0 {
+				s.Errorf("trouble %+v, %v", troubles, err)
+			}
+			if t := s.ticket(id); t.Status != c.status || len(t.Failures) != c.failures {
+				s.Errorf("case %d: the ticket is %s with %+v", i, t.Status, t.Failures)
+			}
+			if c.status != fslease.Done {
+				s.act(m, id, fslease.Act{Verb: fslease.VerbCancel, Force: true, Reason: "test"}, fslease.Cancelled)
+			}
+		}
+	}},
+
 	{"dry", "a dry pass says what a real one would do, and writes nothing", func(s *suite) {
 		s.need(s.Advance != nil, "Advance")
 		m, l := s.manager()
@@ -150,4 +187,15 @@ var strayCases = []testCase{
 			s.Errorf("did %+v, %v; said before %+v", did, err, would)
 		}
 	}},
+}
+
+// overtaken is a ledger on which somebody else always gets the locks first.
+type overtaken struct {
+	fslease.Ledger
+	by func()
+}
+
+func (o overtaken) TryUpdate(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	o.by()
+	return o.Ledger.TryUpdate(ctx, keys, fn)
 }
