@@ -26,6 +26,8 @@ type HeldError struct {
 	Keepers   []Keeper      // those who keep the fence, as far as they can be seen; nil when no fence is in the way
 	Verdict   Verdict       // why the holder is not taken over
 	Reason    string        // why waiting was refused, such as that the caller would wait for itself
+	Own       bool          // what is in the way is the caller's own
+	Circle    bool          // the reason is that two would wait for each other
 	Place     int           // in the queue, counted from 1; 0: not queued
 	WaitedFor time.Duration // how long the caller waited in vain
 }

@@ -29,8 +29,12 @@ func parseObject(data []byte) *object {
 	case len(bytes.TrimSpace(data)) == 0:
 		o.err = errors.New("empty")
 	default:
-		o.err = json.Unmarshal(data, &o.fields)
-		if o.err == nil && o.fields == nil {
+		err := json.Unmarshal(data, &o.fields)
+		var syntax *json.SyntaxError
+		switch {
+		case errors.As(err, &syntax):
+			o.err = fmt.Errorf("not JSON: %w", err)
+		case err != nil || o.fields == nil:
 			o.err = errors.New("not a JSON object")
 		}
 	}

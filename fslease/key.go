@@ -40,7 +40,10 @@ func ParseKey(s string) (Key, error) {
 		}
 	}
 	for seg := range strings.SplitSeq(s, "/") {
-		if seg == "" || seg == "." || seg == ".." {
+		switch seg {
+		case "":
+			return bad("has an empty segment: a slash at an end, or two together")
+		case ".", "..":
 			return bad("has the segment %q", seg)
 		}
 	}

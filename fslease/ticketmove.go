@@ -61,7 +61,7 @@ func (t Ticket) Target(verb Verb) (Status, error) {
 	}
 	hint := "nothing can be done with it any more"
 	if len(allowed) > 0 {
-		hint = fmt.Sprintf("%s allows: %s", t.Status, strings.Join(allowed, ", "))
+		hint = fmt.Sprintf("%s allows: %s; lease ticket show %s says more", t.Status, strings.Join(allowed, ", "), t.ID)
 	}
 	return "", &ConflictError{Ticket: t.ID, Status: t.Status, What: fmt.Sprintf("ticket %s is %s, which does not allow %s", t.ID, t.Status, verb), Hint: hint}
 }

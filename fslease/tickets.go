@@ -25,7 +25,7 @@ func (m *Manager) AddTicket(ctx context.Context, id, title string, scope []Key, 
 		return Ticket{}, err
 	}
 	if strings.ToValidUTF8(title, "") != title {
-		return Ticket{}, &ConfigError{What: "the title is not UTF-8"}
+		return Ticket{}, &ConfigError{What: "the title is not UTF-8", Hint: "write it in UTF-8"}
 	}
 	for _, k := range scope {
 		if _, ok := k.Ticket(); ok {
@@ -42,7 +42,7 @@ func (m *Manager) AddTicket(ctx context.Context, id, title string, scope []Key, 
 			return err
 		}
 		if known != nil {
-			return &ConflictError{Ticket: id, Status: known.Status, What: fmt.Sprintf("ticket %s is known already: it is %s", id, known.Status), Hint: "lease ticket show " + id}
+			return &ConflictError{Ticket: id, Status: known.Status, What: fmt.Sprintf("ticket %s is known already: it is %s", id, known.Status), Hint: "lease ticket show " + id + " says more"}
 		}
 		now := tx.Now()
 		t.CreatedAt, t.UpdatedAt = now.Wall, now.Wall

@@ -128,7 +128,7 @@ func CheckNote(note string) error {
 		return &ConfigError{What: fmt.Sprintf("the note has %d bytes, more than %d", len(note), MaxNoteBytes), Hint: "shorten it"}
 	}
 	if strings.ToValidUTF8(note, "") != note {
-		return &ConfigError{What: "the note is not UTF-8"}
+		return &ConfigError{What: "the note is not UTF-8", Hint: "write it in UTF-8"}
 	}
 	return nil
 }

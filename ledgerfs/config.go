@@ -34,7 +34,7 @@ type config struct {
 func parseConfig(data []byte) (config, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
-		return config{}, err
+		return config{}, fmt.Errorf("not a JSON object: %w", err)
 	}
 	// A setting may stand beside the rest as well.
 	settings := map[string]json.RawMessage{}

@@ -22,7 +22,7 @@ func (l *Ledger) fail(name string, err error) error {
 	path := l.file(name)
 	var not errNotRegular
 	if errors.As(err, &not) {
-		return &fslease.RepositoryError{Fault: fslease.FaultDamaged, Path: path, What: not.Error(),
+		return &fslease.RepositoryError{Fault: fslease.FaultDamaged, Path: path, What: path + " " + not.Error(),
 			Hint: "look what put it there and remove it: nothing in a ledger is ever followed"}
 	}
 	var pe *fs.PathError
@@ -40,6 +40,12 @@ func (l *Ledger) fail(name string, err error) error {
 		e.Hint += "; work as its owner, or make a shared ledger for a group (lease init --shared)"
 	case noSpace(err):
 		e.Hint = "the disk is full; nothing was changed: free some space, or release what is not needed (release works on a full disk)"
+	case errors.Is(err, unix.EIO):
+		e.Hint = "the disk fails: dmesg says more"
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		e.Hint = tooFewFiles
+	case errors.Is(err, unix.EFBIG):
+		e.Hint = "files may not grow: raise ulimit -f"
 	case errors.Is(err, unix.EROFS):
 		e.Hint = "the file system is mounted read-only; reading commands still work"
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
@@ -49,13 +55,30 @@ func (l *Ledger) fail(name string, err error) error {
 	return e
 }
 
+// failSelf says that this process could not find out who it is.
+func (l *Ledger) failSelf(err error) error {
+	e := &fslease.RepositoryError{Fault: fslease.FaultLedger, What: "cannot tell who this process is", Err: err, Hint: "is /proc mounted?"}
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		e.Hint = tooFewFiles
+	}
+	return e
+}
+
+const tooFewFiles = "this process may open too few files: raise ulimit -n, 64 is plenty"
+
 // damaged says that a record is not what it should be.
 func (l *Ledger) damaged(name string, key fslease.Key, err error) error {
-	fault, hint := fslease.FaultDamaged, "it counts as held; lease doctor --repair mends it"
-	if errors.Is(err, fslease.ErrNewerSchema) {
-		fault, hint = fslease.FaultNewer, "it counts as held and is left as it is; use the version of lease that wrote it"
+	held := "it counts as held; "
+	if name == configFile {
+		held = ""
 	}
-	return &fslease.RepositoryError{Fault: fault, Path: l.file(name), Key: key, What: l.file(name) + " is damaged", Err: err, Hint: hint}
+	e := &fslease.RepositoryError{Fault: fslease.FaultDamaged, Path: l.file(name), Key: key,
+		What: l.file(name) + " is damaged", Err: err, Hint: held + "lease doctor --repair mends it"}
+	if errors.Is(err, fslease.ErrNewerSchema) {
+		e.Fault, e.What = fslease.FaultNewer, l.file(name)+" is not understood"
+		e.Hint = held + "use the version of lease that wrote it"
+	}
+	return e
 }
 
 func (l *Ledger) file(name string) string { return filepath.Join(l.path, filepath.FromSlash(name)) }

@@ -120,7 +120,7 @@ func (s *sorter) option(word string, rest []string) []string {
 	if opt == nil {
 		hint := ""
 		if s.command != nil && !s.c.wrapper {
-			hint = "what begins with - and is no option stands after all options and --"
+			hint = "lease help " + strings.Join(s.c.path, " ") + " lists them; what begins with - and is none stands after --"
 		}
 		s.fail(hint, "unknown option %s", name)
 		return rest

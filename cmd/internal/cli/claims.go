@@ -149,8 +149,8 @@ func (c *claims) ticket(id string) (*fslease.Ticket, error) {
 // ticketID is an option that names a ticket, empty if it is not given.
 func (o *options) ticketID(name string) string {
 	id := o.text(name)
-	if err := fslease.CheckTicketID(id); o.has(name) && err != nil {
-		o.fail("", "--%s: %v", name, err)
+	if o.has(name) {
+		o.refuse("--"+name+": ", fslease.CheckTicketID(id))
 	}
 	return id
 }

@@ -116,7 +116,11 @@ func reportHeld(e *fslease.HeldError, r *report) {
 
 func reportLost(e *fslease.LostError, r *report) {
 	r.Key = e.Key
-	r.Hint = fmt.Sprintf("stop what is done under it; lease show %s says who has the key now", shellWord(string(e.Key)))
+	key := shellWord(string(e.Key))
+	r.Hint = fmt.Sprintf("stop what is done under it; lease show %s says who has the key now, lease log %s what happened", key, key)
+	if id, is := e.Key.Ticket(); is {
+		r.Hint = fmt.Sprintf("stop what is done under it; lease ticket show %s says how the ticket stands and what happened", shellWord(id))
+	}
 }
 
 func reportLedger(e *fslease.RepositoryError, r *report) { r.Hint, r.Key = e.Hint, e.Key }

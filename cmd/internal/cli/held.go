@@ -51,18 +51,34 @@ func heldHint(e *fslease.HeldError) string {
 		return e.Reason + ": lease run takes the fence alone, lease fenced works under the token of the key"
 	case len(e.Reserved) > 0:
 		return "lease ticket show " + shellWord(e.Reserved[0].Ticket) + " says more; done, reopen and cancel free the scope"
+	case e.Circle:
+		return "take them in the same order everywhere, or together: lease run KEY KEY -- COMMAND"
+	case e.Own && e.Blocking == nil:
+		return "do it once the command that runs under the lease has ended"
+	case e.Own && e.Blocking.Key.Covers(e.Key):
+		return fmt.Sprintf("join what is held: lease run --reentrant, or lease fenced %s --token %d -- COMMAND", shellWord(string(e.Blocking.Key)), e.Blocking.Generation)
+	case e.Own:
+		return "give up " + shellWord(string(e.Blocking.Key)) + " first, or take " + key + " from the start"
 	case e.Reason != "":
-		return `work under the lease that is held already: lease fenced ` + key + ` --token "$LEASE_TOKEN" -- COMMAND`
+		return "one of the two has to give up what it holds; who needs several keys takes them in one lease run"
 	case e.Blocking != nil && e.Blocking.TTL == 0 && e.Verdict.Life == fslease.Unknown:
 		return fmt.Sprintf("whether the holder lives cannot be told from here (%s) and no ttl was agreed: lease break %s --reason TEXT takes it away",
 			e.Verdict.Reason, shellWord(string(e.Blocking.Key)))
 	case e.Keepers != nil:
 		return "what ran under the last lease has not ended yet: wait for it, or look at those processes"
 	case e.WaitedFor > 0:
-		return fmt.Sprintf("lease show %s says more", key)
+		return fmt.Sprintf("lease show %s says more", heldKeyWord(e))
 	default:
-		return fmt.Sprintf("without -n lease waits for its turn; lease show %s says more", key)
+		return fmt.Sprintf("without -n lease waits for its turn; lease show %s says more", heldKeyWord(e))
 	}
+}
+
+// heldKeyWord is the key to look at: the one that is held, which may be another than the one asked for.
+func heldKeyWord(e *fslease.HeldError) string {
+	if e.Blocking != nil {
+		return shellWord(string(e.Blocking.Key))
+	}
+	return shellWord(string(e.Key))
 }
 
 // heldBy is the holder in the way as JSON, nil if it is a fence.

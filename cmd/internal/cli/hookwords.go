@@ -92,7 +92,7 @@ func hookHint(result githook.Result) string {
 	holder := first.Lease.Holder
 	switch {
 	case first.Outside && result.Ticket == "":
-		return "git config lease.strict is set: start a ticket that declares it, and set LEASE_TICKET and LEASE_TOKEN; " + bypass
+		return "the hook is strict: start a ticket that declares it, and set LEASE_TICKET and LEASE_TOKEN; " + bypass
 	case first.Outside:
 		return "lease ticket show " + shellWord(result.Ticket) + " lists the scope; " + bypass
 	case holder.IsTicket():

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,15 @@ func (o *options) fail(hint, format string, args ...any) {
 	}
 }
 
+// refuse takes what a check finds wrong with something, if it does, for a usage error. what names the option, "" if
+// the error says enough.
+func (o *options) refuse(what string, err error) {
+	var e *fslease.ConfigError
+	if errors.As(err, &e) {
+		o.fail(e.Hint, "%s%s", what, e.What)
+	}
+}
+
 func (o *options) has(name string) bool    { return o.ctx.IsSet(name) }
 func (o *options) flag(name string) bool   { return o.ctx.Bool(name) }
 func (o *options) text(name string) string { return o.ctx.String(name) }
@@ -59,9 +69,7 @@ func (o *options) need(name, hint string) string {
 // note is the option --note.
 func (o *options) note() string {
 	note := o.text("note")
-	if err := fslease.CheckNote(note); err != nil {
-		o.fail("", "%v", err)
-	}
+	o.refuse("", fslease.CheckNote(note))
 	return note
 }
 
@@ -191,8 +199,6 @@ func (o *options) none() {
 
 func (o *options) parseKey(name string) fslease.Key {
 	k, err := fslease.ParseKey(name)
-	if err != nil {
-		o.fail(err.(*fslease.ConfigError).Hint, "%v", err)
-	}
+	o.refuse("", err)
 	return k
 }

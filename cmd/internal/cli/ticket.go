@@ -53,20 +53,20 @@ func (o *options) ticket() string {
 		o.fail("", "more than one ticket is given")
 	}
 	id := o.ctx.Args().First()
-	if err := fslease.CheckTicketID(id); err != nil {
-		o.fail(err.(*fslease.ConfigError).Hint, "%v", err)
-	}
+	o.refuse("", fslease.CheckTicketID(id))
 	return id
 }
 
 // ticketToken is this process's token of a ticket, as its environment has it: in LEASE_KEYS, else in
-// LEASE_TOKEN if LEASE_TICKET or LEASE_KEY names the ticket; 0 if it has none.
+// LEASE_TOKEN, unless LEASE_TICKET or LEASE_KEY says that it is the token of something else: tokens are
+// small numbers, and another key's may well be the same. 0 if it has none.
 func ticketToken(id string) int64 {
 	key := fslease.TicketKey(id)
 	if token, ok := under()[key]; ok {
 		return token
 	}
-	if os.Getenv("LEASE_TICKET") != id && os.Getenv("LEASE_KEY") != string(key) {
+	ticket, first := os.Getenv("LEASE_TICKET"), os.Getenv("LEASE_KEY")
+	if ticket != id && first != string(key) && (ticket != "" || first != "") {
 		return 0
 	}
 	token, err := strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64)

@@ -158,9 +158,7 @@ func (o *options) act(verb fslease.Verb, id string) fslease.Act {
 	case verb != fslease.VerbApprove:
 		act.Token = ticketToken(id)
 	}
-	if err := fslease.CheckNote(act.Reason); err != nil {
-		o.fail("", "%v", err)
-	}
+	o.refuse("--reason: ", fslease.CheckNote(act.Reason))
 	return act
 }
 
