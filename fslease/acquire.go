@@ -1,6 +1,7 @@
 package fslease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -122,7 +123,9 @@ func (a *acquisition) findKin(ctx context.Context) error {
 func (a *acquisition) try(ctx context.Context) (finding, error) {
 	var f finding
 	err := a.m.ledger.Update(ctx, a.keys, func(tx Tx) (err error) {
-		a.records = nil
+		if err := a.giveBack(tx); err != nil { // of a run that a removed lock file cut short
+			return err
+		}
 		a.dropFence()
 		if a.prepare != nil {
 			if err := a.prepare(tx); err != nil {
@@ -173,7 +176,6 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 		if err := tx.Bury(b.rec, t); err != nil {
 			return err
 		}
-		tx.Log(Event{Event: EventTakenOver, Key: b.rec.Key, Generation: b.rec.Generation, Revision: t.Revision, Reason: string(b.reason)})
 		if _, mine := a.states[b.rec.Key]; mine {
 			a.states[b.rec.Key] = State{Tomb: &t}
 		}
@@ -195,7 +197,7 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 				a.records = append(a.records, rec)
 			}
 		}
-		a.giveBack(tx)
+		_ = a.giveBack(tx) // err says what went wrong
 		return err
 	}
 	for _, rec := range a.records {
@@ -205,7 +207,7 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 		// Still under the locks: what was written is what is on record, so nothing needs to be read again.
 		fence, _, err := a.m.ledger.TryFence(ctx, a.keys)
 		if err != nil {
-			a.giveBack(tx)
+			_ = a.giveBack(tx) // err says what went wrong
 			return err
 		}
 		a.fence = fence
@@ -219,13 +221,19 @@ func (a *acquisition) reservedAlready(st State) bool {
 	return a.ticket != "" && cur != nil && cur.Holder.IsTicket() && cur.Holder.Ticket == a.ticket
 }
 
-// giveBack undoes what this try wrote. The generations stay used.
-func (a *acquisition) giveBack(tx Tx) {
+// giveBack undoes what this try wrote. The generations stay used. What cannot be given back is free once
+// this process has ended, as its holder is dead then.
+func (a *acquisition) giveBack(tx Tx) error {
+	var left []Record
+	var first error
 	for _, rec := range a.records {
 		t := Buried(rec, a.states[rec.Key].Tomb, ReasonReleased, tx.Now())
-		_ = tx.Bury(rec, t) // if this fails too, the holder is dead once this process has ended
+		if err := tx.Bury(rec, t); err != nil {
+			left, first = append(left, rec), cmp.Or(first, err)
+		}
 	}
-	a.records = nil
+	a.records = left
+	return first
 }
 
 // abandon ends an acquisition that got nothing.

@@ -136,7 +136,10 @@ func (m *Manager) awaitFence(ctx context.Context, keys []Key, limit time.Duratio
 		if err != nil || fence != nil {
 			return fence, err
 		}
-		held := &HeldError{Key: keys[0], Keepers: append([]Keeper{}, keepers...)}
+		held := heldByFence(keys[0], keepers)
+		if held.Own {
+			return nil, held
+		}
 		left := limit - (m.mono() - start)
 		if limit >= 0 && left <= 0 {
 			held.WaitedFor = limit

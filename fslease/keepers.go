@@ -2,8 +2,18 @@ package fslease
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
+
+// heldByFence says that the fence of key is kept. If the caller runs under it itself, waiting would never end.
+func heldByFence(key Key, keepers []Keeper) *HeldError {
+	e := &HeldError{Key: key, Keepers: append([]Keeper{}, keepers...)}
+	if slices.ContainsFunc(keepers, func(k Keeper) bool { return k.Own }) {
+		e.Reason, e.Own = "this command runs under it, so it would wait for itself", true
+	}
+	return e
+}
 
 // DescribeKeepers names who keeps a fence, the first ten of them.
 func DescribeKeepers(keepers []Keeper) string {

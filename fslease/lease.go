@@ -49,7 +49,7 @@ type tenure interface {
 func newLease(ctx context.Context, a *acquisition) *Lease {
 	l := &Lease{
 		m: a.m, me: a.me, ownsMe: a.ownsMe, keys: a.keys, ttl: a.ttl, heartbeat: a.req.Heartbeat,
-		records: a.records, fence: a.fence, waker: a.waker, tenure: processTenure{a.keys, a.me.Holder().ID},
+		records: a.records, fence: a.fence, waker: a.waker, tenure: processTenure{a.keys, a.me.Holder().ID, map[Key]bool{}},
 	}
 	l.hold(ctx)
 	return l
@@ -99,6 +99,9 @@ func (l *Lease) TTL() time.Duration { return l.ttl }
 
 // Holder returns this process as the records name it.
 func (l *Lease) Holder() Holder { return l.me.Holder() }
+
+// Presence returns what shows that this process lives; it may be told what runs under the lease.
+func (l *Lease) Presence() Presence { return l.me }
 
 // Lost is closed when the lease is lost: taken over, or not renewed for three quarters of its TTL, so that
 // work stops before anybody else may start. Err then says why.

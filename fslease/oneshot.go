@@ -46,7 +46,7 @@ func (m *Manager) AcquireFenced(ctx context.Context, req Request, to Handover) (
 		records, err = a.handOver(ctx, to)
 	}
 	if err != nil {
-		_ = m.ledger.Update(context.WithoutCancel(ctx), a.keys, func(tx Tx) error { a.giveBack(tx); return nil })
+		_ = m.ledger.Update(context.WithoutCancel(ctx), a.keys, a.giveBack)
 		return nil, nil, err
 	}
 	fence := a.fence
@@ -67,9 +67,14 @@ func (a *acquisition) enterFence(ctx context.Context) error {
 // handOver writes the new holder into what the acquisition took.
 func (a *acquisition) handOver(ctx context.Context, to Handover) ([]Record, error) {
 	var handed []Record
+	done := map[Key]Record{} // by a run that a removed lock file cut short
 	err := a.m.ledger.Update(ctx, a.keys, func(tx Tx) error {
 		handed = nil
 		for _, old := range a.records {
+			if rec, ok := done[old.Key]; ok {
+				handed = append(handed, rec)
+				continue
+			}
 			st, err := tx.Load(old.Key)
 			if err != nil {
 				return err
@@ -82,6 +87,7 @@ func (a *acquisition) handOver(ctx context.Context, to Handover) ([]Record, erro
 			if err := tx.Put(rec, true); err != nil {
 				return err
 			}
+			done[old.Key] = rec
 			handed = append(handed, rec)
 		}
 		return nil

@@ -108,7 +108,8 @@ type Tx interface {
 	Put(rec Record, durable bool) error
 	// Bury writes a tombstone, durably, and then removes the lease if it is of rec's generation. A
 	// tombstone of that generation that stands is left. A command of rec's holder that may still run is
-	// noted before, unless the holder is this process, which gives up by itself.
+	// noted before, unless the holder is this process, which gives up by itself. Who really removes the
+	// lease of a dead or silent holder logs that it was taken over.
 	Bury(rec Record, t Tombstone) error
 	// See stores a sighting, unless an older one of the same revision stands.
 	See(s Sighting) error
@@ -148,6 +149,7 @@ type Keeper struct {
 	Name    string  // what it runs, for people
 	Orphan  bool    // the command of a holder that was buried, not a process that has the fence open
 	Process *Holder // to watch for its end; nil if only the pid is known
+	Own     bool    // it is this process, which inherited the fence, or one that it was started from
 }
 
 // An Event is one line of the history.

@@ -122,6 +122,9 @@ const (
 	ReasonTransferred Reason = "transferred"
 )
 
+// Takeover reports whether somebody else took the key because the holder was dead or silent.
+func (r Reason) Takeover() bool { return r == ReasonDead || r == ReasonExpired }
+
 // A Tombstone is how a key was last given up. It keeps the generation.
 type Tombstone struct {
 	Key        Key

@@ -112,7 +112,8 @@ func (a *acquisition) weigh(r Reader, f *finding, in *inTheWay, k Key, rec Recor
 		f.mayBury(burial{rec, st, j.Reason})
 		return nil
 	}
-	in.add(&HeldError{Key: k, Blocking: &rec, Verdict: j.Verdict, Reason: a.forOneself(rec)})
+	reason := a.forOneself(rec)
+	in.add(&HeldError{Key: k, Blocking: &rec, Verdict: j.Verdict, Reason: reason, Own: reason != ""})
 	f.interest.Keys = append(f.interest.Keys, rec.Key)
 	f.interest.Holders = append(f.interest.Holders, rec.Holder)
 	f.soon(j.Wait)

@@ -4,6 +4,7 @@ package fslease
 type processTenure struct {
 	held []Key
 	id   string
+	gone map[Key]bool // what end has given up
 }
 
 func (p processTenure) keys() []Key { return p.held }
@@ -55,7 +56,13 @@ func (p processTenure) check(tx Tx, records []Record) error {
 func (p processTenure) end(tx Tx, records []Record) error {
 	var first error
 	for _, rec := range records {
-		if err := releaseIn(tx, rec.Key, rec.Generation, p.id); err != nil && first == nil {
+		if p.gone[rec.Key] {
+			continue // by a run that a removed lock file cut short
+		}
+		err := releaseIn(tx, rec.Key, rec.Generation, p.id)
+		if err == nil {
+			p.gone[rec.Key] = true
+		} else if first == nil {
 			first = err
 		}
 	}

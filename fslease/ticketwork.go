@@ -42,7 +42,7 @@ func (m *Manager) WorkOn(ctx context.Context, req Start, command []string) (*Wor
 		return nil, err
 	}
 	n := len(st.reserved)
-	tenure := &sessionTenure{session: st.session, held: st.keys, scope: n, also: processTenure{st.keys[n:], holder.ID}, by: req.By}
+	tenure := &sessionTenure{session: st.session, held: st.keys, scope: n, also: processTenure{st.keys[n:], holder.ID, map[Key]bool{}}, by: req.By}
 	l := &Lease{
 		m: m, me: me, ownsMe: ownsMe, keys: st.keys, ttl: ttl, heartbeat: heartbeat, waker: st.waker,
 		records: append(st.reserved, st.records[len(st.records)-len(tenure.also.held):]...), fence: st.fence, tenure: tenure,

@@ -16,7 +16,10 @@ func (m *Manager) Transfer(ctx context.Context, key Key, token int64, to Handove
 		if err != nil || keepers == nil {
 			return rec, err
 		}
-		held := &HeldError{Key: key, Keepers: keepers}
+		held := heldByFence(key, keepers)
+		if held.Own {
+			return Record{}, held
+		}
 		left := wait - (m.mono() - start)
 		if wait >= 0 && left <= 0 {
 			return Record{}, held

@@ -48,7 +48,8 @@ func (a *acquisition) surveyFree(view Reader, key Key) (finding, error) {
 	}
 	keepers, err := view.Keepers(key)
 	if err == nil && len(keepers) > 0 {
-		f.held = &HeldError{Key: key, Keepers: keepers}
+		f.held = heldByFence(key, keepers)
+		f.refused = f.held.Own
 		f.interest = Interest{Keepers: keepers}
 	}
 	return f, err

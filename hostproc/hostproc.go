@@ -3,6 +3,7 @@
 package hostproc
 
 import (
+	"slices"
 	"sync"
 
 	"fslease/fslease"
@@ -40,6 +41,11 @@ func (*Processes) Judge(h fslease.Holder, local bool) fslease.Verdict {
 	v := procinfo.Judge(identity(h), local)
 	life := map[procinfo.State]fslease.Life{procinfo.Alive: fslease.Alive, procinfo.Dead: fslease.Dead}[v.State]
 	return fslease.Verdict{Life: life, Reason: v.Reason}
+}
+
+// Ancestor reports whether this process descends from the process pid.
+func (p *Processes) Ancestor(pid int) bool {
+	return slices.ContainsFunc(p.ancestors(), func(a procinfo.Identity) bool { return a.PID == pid })
 }
 
 // Death returns a channel that is closed when the process of h has ended, and how to stop watching. A

@@ -16,7 +16,7 @@ import (
 func (l *Ledger) settleBoot(c *config) (lax, sure bool, err error) {
 	self, err := l.who()
 	if err != nil {
-		return false, false, &fslease.RepositoryError{Fault: fslease.FaultLedger, What: "cannot tell who this process is", Err: err, Hint: "is /proc mounted?"}
+		return false, false, l.failSelf(err)
 	}
 	known := l.local() && self.BootIDGenuine
 	if known && c.BootID != self.BootID {

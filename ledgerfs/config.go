@@ -51,21 +51,24 @@ func parseConfig(data []byte) (config, error) {
 		}
 	}
 	var c config
-	for name, at := range map[string]any{"schema": &c.Schema, "id": &c.ID, "ceiling": &c.Ceiling, "floor": &c.Floor} {
-		if fields[name] == nil {
-			return config{}, fmt.Errorf("field %q is missing", name)
+	for _, f := range []struct {
+		name string
+		at   any
+	}{{"schema", &c.Schema}, {"id", &c.ID}, {"ceiling", &c.Ceiling}, {"floor", &c.Floor}} {
+		if fields[f.name] == nil {
+			return config{}, fmt.Errorf("field %q is missing", f.name)
 		}
-		if err := json.Unmarshal(fields[name], at); err != nil {
-			return config{}, fmt.Errorf("field %q: %w", name, err)
+		if err := json.Unmarshal(fields[f.name], f.at); err != nil {
+			return config{}, fmt.Errorf("field %q: %w", f.name, err)
+		}
+		if c.Schema > fslease.Schema { // comes first: what else such a file has is not for us to judge
+			return config{}, fslease.ErrNewerSchema
 		}
 	}
 	if raw, ok := fields["boot_id"]; ok {
 		if err := json.Unmarshal(raw, &c.BootID); err != nil {
 			return config{}, fmt.Errorf("field \"boot_id\": %w", err)
 		}
-	}
-	if c.Schema > fslease.Schema {
-		return config{}, fslease.ErrNewerSchema
 	}
 	for name, raw := range settings {
 		var err error

@@ -155,7 +155,8 @@ func (l *Ledger) keepers(keys []fslease.Key) ([]fslease.Keeper, error) {
 	}
 	for _, pid := range pids {
 		if !slices.ContainsFunc(keepers, func(k fslease.Keeper) bool { return k.PID == int64(pid) }) {
-			keepers = append(keepers, fslease.Keeper{PID: int64(pid), Name: commandName(pid)})
+			own := pid == os.Getpid() || l.opt.Processes.Ancestor(pid)
+			keepers = append(keepers, fslease.Keeper{PID: int64(pid), Name: commandName(pid), Own: own})
 		}
 	}
 	return keepers, nil
@@ -179,7 +180,7 @@ func (l *Ledger) fencePids(keys []fslease.Key) ([]int, error) {
 	var pids []int
 	for _, d := range dirs {
 		pid, err := strconv.Atoi(d.Name())
-		if err != nil || pid == os.Getpid() {
+		if err != nil {
 			continue
 		}
 		fds, err := os.ReadDir("/proc/" + d.Name() + "/fd")
@@ -188,13 +189,24 @@ func (l *Ledger) fencePids(keys []fslease.Key) ([]int, error) {
 		}
 		for _, fd := range fds {
 			link, err := os.Readlink("/proc/" + d.Name() + "/fd/" + fd.Name())
-			if err == nil && inTheWay(link) && locks(d.Name(), fd.Name(), link, root, keys) {
+			if err == nil && inTheWay(link) && locks(d.Name(), fd.Name(), link, root, keys) && (pid != os.Getpid() || inherited(fd.Name())) {
 				pids = append(pids, pid)
 				break
 			}
 		}
 	}
 	return pids, nil
+}
+
+// inherited reports whether this process was given a descriptor at its start: those that it opens itself
+// are close-on-exec, and a fence that it took itself is no reason not to wait.
+func inherited(fd string) bool {
+	n, err := strconv.Atoi(fd)
+	if err != nil {
+		return false
+	}
+	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
+	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
 // locks reports whether a descriptor holds a lock that is in the way: any on a key or below it, an

@@ -26,7 +26,7 @@ func (l *Ledger) Announce(_ context.Context, command []string) (fslease.Presence
 	}
 	h, err := l.who()
 	if err != nil {
-		return nil, &fslease.RepositoryError{Fault: fslease.FaultLedger, What: "cannot tell who this process is", Err: err, Hint: "is /proc mounted?"}
+		return nil, l.failSelf(err)
 	}
 	h.ID, h.Evidence = newID(), fslease.EvidenceLock
 	p := &Presence{l: l, fd: -1}

@@ -21,6 +21,8 @@ type Processes interface {
 	// Judge says whether a holder's process lives, by pid, start time, boot and namespaces; local says
 	// that the ledger cannot be reached from another machine.
 	Judge(h fslease.Holder, local bool) fslease.Verdict
+	// Ancestor reports whether this process descends from the process pid.
+	Ancestor(pid int) bool
 	// Death returns a channel that is closed when that very process has ended, and how to stop watching.
 	// It fails if the process cannot be watched from here.
 	Death(h fslease.Holder) (dead <-chan struct{}, stop func(), err error)
@@ -179,7 +181,11 @@ func (l *Ledger) View(context.Context) fslease.Reader {
 	if l.attach() != nil && l.fsys == nil {
 		return emptyReader{}
 	}
-	return &reader{l: l}
+	r := &reader{l: l}
+	if _, err := r.config(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.broken = err // a ledger that cannot be understood is not an empty one
+	}
+	return r
 }
 
 // Probe says whether a holder lives.

@@ -51,7 +51,7 @@ func (f *lockedFile) current() error {
 // kernel's protection of sticky directories refuses O_CREAT on another's file. Every locking is a fresh
 // value: the library's second TryLock on one value succeeds without locking.
 func (l *Ledger) lockFile(name string, exclusive bool, wait time.Duration) (*lockedFile, error) {
-	return l.lock(name, exclusive, wait, func() error { return l.makeEmpty(name) })
+	return l.lock(name, exclusive, wait, func() error { return l.fail(name, l.makeEmpty(name)) })
 }
 
 // lock locks the file name within wait, and calls missing as long as there is none.

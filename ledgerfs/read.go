@@ -16,6 +16,7 @@ import (
 type reader struct {
 	l      *Ledger
 	cfg    *config
+	broken error                         // why nothing can be read
 	loaded map[fslease.Key]fslease.State // what a transaction has read, and written since; nil outside of one
 }
 
@@ -40,6 +41,9 @@ func (r *reader) config() (config, error) {
 
 // load reads the record in the file name into v; it is false if there is none.
 func (r *reader) load(name string, key fslease.Key, v json.Unmarshaler) (bool, error) {
+	if r.broken != nil {
+		return false, r.broken
+	}
 	data, err := r.l.fsys.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -185,6 +189,9 @@ func keyFromPath(name string) fslease.Key {
 
 // walkFiles calls visit with each JSON file below a folder. Temporary files are passed over.
 func (r *reader) walkFiles(dir string, visit func(name string) error) error {
+	if r.broken != nil {
+		return r.broken
+	}
 	names, err := r.l.fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

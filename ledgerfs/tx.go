@@ -138,7 +138,7 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		}
 		err := t.save(name, rec.Key, tomb, c)
 		if noSpace(err) && st.Lease != nil && st.Lease.Generation == rec.Generation {
-			return t.buryInPlace(rec, err)
+			return t.buryInPlace(rec, tomb, err)
 		}
 		if err != nil {
 			return err
@@ -152,14 +152,25 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		return nil // a successor has the file
 	}
 	t.remember(rec.Key, fslease.State{Tomb: st.Tomb})
-	if err := t.l.fsys.Remove(leasePath(rec.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return t.l.fail(leasePath(rec.Key), err)
+	err = t.l.fsys.Remove(leasePath(rec.Key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	if err == nil {
+		t.logTakeover(rec, tomb)
+	}
+	return t.l.fail(leasePath(rec.Key), err)
+}
+
+// logTakeover is for the one of several that really removed the lease.
+func (t *tx) logTakeover(rec fslease.Record, tomb fslease.Tombstone) {
+	if tomb.Reason.Takeover() {
+		t.Log(fslease.Event{Event: fslease.EventTakenOver, Key: rec.Key, Generation: rec.Generation, Revision: tomb.Revision, Reason: string(tomb.Reason)})
+	}
 }
 
 // buryInPlace is for a full disk: the lease file itself becomes the tombstone, which needs no room.
-func (t *tx) buryInPlace(rec fslease.Record, full error) error {
+func (t *tx) buryInPlace(rec fslease.Record, tomb fslease.Tombstone, full error) error {
 	if err := t.locks.protect(rec.Key); err != nil {
 		return err
 	}
@@ -167,6 +178,8 @@ func (t *tx) buryInPlace(rec fslease.Record, full error) error {
 	if err != nil {
 		return full
 	}
+	delete(t.loaded, rec.Key)
+	t.logTakeover(rec, tomb)
 	if err := t.l.syncAfter(tombstonePath(rec.Key)); err != nil {
 		return err
 	}

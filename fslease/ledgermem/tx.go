@@ -87,12 +87,18 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 	if err = cmp.Or(err, damage); err != nil || st.Lease == nil || st.Lease.Generation != rec.Generation {
 		return err
 	}
-	return t.h.write(func() {
+	removed := false
+	err = t.h.write(func() {
 		if now, err := t.s.state(rec.Key); err == nil && now.Lease != nil && now.Lease.Generation == rec.Generation {
 			delete(t.s.leases, rec.Key)
 			t.s.leaseChanged(rec.Key)
+			removed = true
 		}
 	})
+	if removed && tomb.Reason.Takeover() {
+		t.Log(fslease.Event{Event: fslease.EventTakenOver, Key: rec.Key, Generation: rec.Generation, Revision: tomb.Revision, Reason: string(tomb.Reason)})
+	}
+	return err
 }
 
 func (t *tx) See(s fslease.Sighting) error {

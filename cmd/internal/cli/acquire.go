@@ -40,7 +40,10 @@ examples:
 func (c *call) acquire(ctx *cli.Context) error {
 	o := &options{ctx: ctx}
 	keys, wait, note := o.keys(), o.wait(), o.note()
-	if o.has("pid") == o.has("ttl") {
+	if o.has("pid") && o.has("ttl") {
+		o.fail("leave one of them out", "--pid and --ttl contradict each other")
+	}
+	if !o.has("pid") && !o.has("ttl") {
 		o.fail("--pid $$ holds as long as this shell lives, --ttl 10m for ten minutes", "acquire needs one of --pid and --ttl")
 	}
 	ttl := o.positive("ttl", 0)

@@ -3,10 +3,14 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"fslease/fslease"
 )
 
 // A call is one run of the tool.
@@ -77,6 +81,9 @@ func (c *call) run(args []string) error {
 		return c.tryLock(args[1])
 	}
 	line, err := c.sort(args)
+	if few := tooFewFiles(); few != nil {
+		return few
+	}
 	switch {
 	case line.help:
 		return c.help(c.path)
@@ -106,6 +113,17 @@ func (c *call) run(args []string) error {
 		Compiled:                  time.Unix(1, 0), // or it would look at its own file
 	}
 	return app.Run(append([]string{"lease"}, line.words...))
+}
+
+// tooFewFiles refuses a limit on open files under which Go's runtime itself would fail, with a stack.
+func tooFewFiles() error {
+	const enough = 16
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= enough {
+		return nil
+	}
+	return &fslease.RepositoryError{Fault: fslease.FaultLedger, What: fmt.Sprintf("this process may open only %d files", limit.Cur),
+		Hint: fmt.Sprintf("raise ulimit -n to %d at least", enough)}
 }
 
 // build makes the command of that name, nil if there is none, with what all commands have in common.

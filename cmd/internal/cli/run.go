@@ -125,18 +125,12 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 	if r.exec {
 		return c.runExec(l, r, signals)
 	}
-	presence, err := l.Announce(ctx.Context, c.argv)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = presence.Close() }()
-	r.request.Presence = presence
 	lease, err := c.acquireToRun(l, r, signals)
 	if err != nil {
 		return c.refusedToRun(r, err)
 	}
 	return c.runHeld(l, r, held{
-		Lease: lease, presence: presence, env: environment(l.Path(), lease.Records()),
+		Lease: lease, env: environment(l.Path(), lease.Records()),
 		end: func(child.Status, error) error { return lease.Release() },
 	})
 }
@@ -144,9 +138,8 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 // A held is a lease that a command is to run under.
 type held struct {
 	*fslease.Lease
-	presence fslease.Presence
-	env      []string
-	end      func(child.Status, error) error // gives it back after the command's end, or says why it could not start
+	env []string
+	end func(child.Status, error) error // gives it back after the command's end, or says why it could not start
 }
 
 // runHeld runs the command, watches over its lease, and gives that back.
@@ -157,11 +150,9 @@ func (c *call) runHeld(l *opened, r runOptions, h held) error {
 		_ = h.end(child.Status{}, err) // err says what went wrong
 		return err
 	}
-	if err := noteCommand(l, h, process); err != nil {
-		c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
-	}
+	noted := c.noteCommand(l, h, process)
 	status := c.attend(l, r, h.Lease, process)
-	return c.settle(r, h, process, status)
+	return c.settle(r, h, process, status, noted)
 }
 
 func (c *call) acquireToRun(l *opened, r runOptions, signals *child.Signals) (*fslease.Lease, error) {
@@ -174,16 +165,23 @@ func (c *call) acquireToRun(l *opened, r runOptions, signals *child.Signals) (*f
 // settle gives the lease back after the command's end, and finds the exit code. If the command ended by
 // itself, the fence is unlocked for whatever it left running. After any other end the fence lasts until
 // the last process that inherited it is gone.
-func (c *call) settle(r runOptions, h held, process *child.Process, status child.Status) error {
+func (c *call) settle(r runOptions, h held, process *child.Process, status child.Status, noted <-chan struct{}) error {
 	c.exit = status.Code
 	lost := h.Err()
 	if lost == nil && status.Signal == 0 && !process.Disturbed() && !r.tree {
 		_ = h.Unfence() // what fails here keeps the fence, which is the safe side
 	}
-	err := h.end(status, nil)
-	switch {
-	case lost != nil:
+	end := func() error {
+		<-noted
+		return h.end(status, nil)
+	}
+	if lost != nil {
 		c.exit = 76 // told when it was noticed
+		briefly(end)
+		return nil
+	}
+	err := end()
+	switch {
 	case is[*fslease.LostError](err):
 		return err
 	case err != nil:
@@ -193,15 +191,20 @@ func (c *call) settle(r runOptions, h held, process *child.Process, status child
 }
 
 // noteCommand notes which process the command is, for a successor to wait for, unless it is gone already.
-func noteCommand(l *opened, h held, process *child.Process) error {
-	command, err := l.processes.Of(process.PID())
-	if errors.Is(err, procinfo.ErrNoProcess) {
-		return nil
-	}
-	if err == nil {
-		err = h.presence.(*ledgerfs.Presence).NoteCommand(h.Records(), command)
-	}
-	return err
+// It returns a channel that is closed then: the ledger may hang, and the watch over the lease does not wait.
+func (c *call) noteCommand(l *opened, h held, process *child.Process) <-chan struct{} {
+	noted := make(chan struct{})
+	command, err := l.processes.Of(process.PID()) // while its pid is certainly its own
+	go func() {
+		defer close(noted)
+		if err == nil {
+			err = h.Presence().(*ledgerfs.Presence).NoteCommand(h.Records(), command)
+		}
+		if err != nil && !errors.Is(err, procinfo.ErrNoProcess) {
+			c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
+		}
+	}()
+	return noted
 }
 
 // descriptors are those of a fence, for the command to inherit.

@@ -46,3 +46,17 @@ func killIn(lost error, killAfter, left, ttl time.Duration) time.Duration {
 	}
 	return killAfter
 }
+
+// briefly lets end give back what may be left of a lost lease. The ledger may hang, which may be why the
+// lease was lost, and nobody is kept waiting for that: what is not given back is dead with this process.
+func briefly(end func() error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = end() // the loss was told
+	}()
+	select {
+	case <-ended:
+	case <-time.After(3 * time.Second):
+	}
+}

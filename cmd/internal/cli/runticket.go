@@ -36,14 +36,9 @@ func (o *options) ticketOptions() string {
 
 // runTicket runs the command in a session of a ticket, and says by its end what becomes of that.
 func (c *call) runTicket(l *opened, r runOptions, signals *child.Signals) error {
-	presence, err := l.Announce(signals.Context(), c.argv)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = presence.Close() }()
 	w := c.waiting()
 	work, err := l.leases.WorkOn(signals.Context(), fslease.Start{
-		Ticket: r.ticket, Lease: r.request.TTL, Heartbeat: r.request.Heartbeat, Also: r.request.Keys, Presence: presence,
+		Ticket: r.ticket, Lease: r.request.TTL, Heartbeat: r.request.Heartbeat, Also: r.request.Keys,
 		Note: r.request.Note, By: l.operator(),
 		Wait: r.request.Wait, FenceWait: r.request.FenceWait, Under: r.request.Under, Waiting: w.tell,
 	}, c.argv)
@@ -53,9 +48,9 @@ func (c *call) runTicket(l *opened, r runOptions, signals *child.Signals) error 
 	}
 	holder := []string{"LEASE_HOLDER=" + work.Holder().ID}
 	return c.runHeld(l, r, held{
-		Lease: work.Lease, presence: presence,
-		env: slices.Concat(without(environment(l.Path(), work.Records()), holder), holder),
-		end: func(status child.Status, failed error) error { return work.End(r.outcome(status, failed)) },
+		Lease: work.Lease,
+		env:   slices.Concat(without(environment(l.Path(), work.Records()), holder), holder),
+		end:   func(status child.Status, failed error) error { return work.End(r.outcome(status, failed)) },
 	})
 }
 

@@ -1,0 +1,47 @@
+package main_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A lock file that goes in the middle of a change to several keys is made again and the change goes on: it
+// meets neither what it wrote itself nor what it gave up itself.
+func TestLockFilesRemovedAmongSeveralKeys(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	for range 40 {
+		p := l.Start("run", "a", "b", "c", "d", "e", "f", "--", "true")
+		for p.Running() {
+			for _, key := range []string{"b", "c", "d", "e", "f"} {
+				_ = os.Remove(filepath.Join(l.Dir, "locks", key+".lock"))
+			}
+			time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+		}
+		p.Wait().Want(t, 0)
+		if left, _ := filepath.Glob(filepath.Join(l.Dir, "leases", "*.json")); len(left) > 0 {
+			t.Fatalf("left over: %v", left)
+		}
+	}
+}
+
+// A ledger whose configuration cannot be understood is not an empty one to anybody who looks.
+func TestReadingABrokenLedger(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	l.Run("run", "k", "--", "true").Want(t, 0)
+	for content, code := range map[string]int{"": 74, "{}": 74, `{"schema": 2}`: 75} {
+		if err := os.WriteFile(filepath.Join(l.Dir, "ledger.json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"wait", "-n", "free"}, {"show", "free"}, {"ls"}} {
+			l.Run(args...).Want(t, code).Says(t, "ledger.json")
+		}
+		if check := l.Run("check", "free"); check.Code == 1 {
+			t.Errorf("check says that nobody holds the key\n%s", check)
+		}
+	}
+}
