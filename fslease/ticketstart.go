@@ -116,7 +116,8 @@ func (st *starting) obtain(ctx context.Context) error {
 	return err
 }
 
-// startable returns the ticket if it may be started, and has the scope that was read before the locks.
+// startable returns the ticket if it may be started, has the scope that was read before the locks, and
+// nobody has worked on it since it was asked for.
 func (st *starting) startable(r Reader) (Ticket, error) {
 	t, err := st.m.ticket(r, st.found.ID)
 	if err != nil {
@@ -125,7 +126,7 @@ func (st *starting) startable(r Reader) (Ticket, error) {
 	if _, err := t.Target(VerbStart); err != nil {
 		return t, err
 	}
-	if !slices.Equal(t.Keys(), st.found.Keys()) {
+	if t.Session != st.found.Session || !slices.Equal(t.Keys(), st.found.Keys()) {
 		return t, st.changed()
 	}
 	return t, nil
@@ -143,7 +144,7 @@ func (st *starting) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if t.Status != st.found.Status || t.Session != st.found.Session {
+		if t.Status != st.found.Status {
 			return st.changed() // what was reserved when the keys were taken may be free by now
 		}
 		if err := closeStrays(tx, t); err != nil {
