@@ -16,6 +16,8 @@ import (
 // action in the child, as it does with its own handlers.
 
 // handlerPipe is the descriptor that the handler writes to.
+//
+//lint:ignore U1000 it is read in assembly
 var handlerPipe uintptr
 
 // In handler_*.s: the addresses of the handler and of the code that it returns to.

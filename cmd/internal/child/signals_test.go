@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -87,6 +88,8 @@ func TestKeyReachesOnce(t *testing.T) {
 					if !leader {
 						argv = append([]string{"sh", "-c", `trap : INT QUIT; "$@"; exit $?`, "sh"}, argv...)
 					}
+					report := filepath.Join(t.TempDir(), "report")
+					t.Setenv("REPORT", report)
 					cmd, keyboard := launch(t, true, argv...)
 					_, parent := c.ready()
 					for n := range 3 {
@@ -96,6 +99,9 @@ func TestKeyReachesOnce(t *testing.T) {
 					kill(t, parent, syscall.SIGUSR2)
 					wantCode(t, cmd, 7)
 					c.want(name, name, name, "SIGUSR2")
+					if got, _ := os.ReadFile(report); !strings.Contains(string(got), "disturbed true") {
+						t.Errorf("report %q", got)
+					}
 				})
 			}
 		}
@@ -225,6 +231,7 @@ func TestWaiterIsInterrupted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer time.AfterFunc(hang, func() { cmd.Process.Kill() }).Stop()
 			lines := bufio.NewReader(out)
 			lines.ReadString('\n')
 			kill(t, cmd.Process.Pid, sig)
