@@ -24,6 +24,7 @@ type call struct {
 	wrapper bool     // run or fenced: the exit code belongs to their command
 	argv    []string // run and fenced: the command, which follows --
 	exit    int      // what the command line ends with, unless an error says otherwise
+	told    []string // errors
 }
 
 // An entry of the table of commands. Only the command that is asked for is built.
@@ -47,6 +48,7 @@ func commands() []entry {
 		{"show", showCommand},
 		{"log", logCommand},
 		{"wait", waitCommand},
+		{"watch", watchCommand},
 		{"ticket", ticketCommand},
 		{"reconcile", reconcileCommand},
 		{"scope", scopeCommand},
