@@ -184,6 +184,7 @@ type Instant struct {
 	Mono   int64 // CLOCK_MONOTONIC, ns; does not count suspend
 	BootID string
 	TimeNS int64
+	Ahead  int64 // by how many ns Mono is ahead of CLOCK_MONOTONIC in the initial time namespace
 }
 
 // A Sighting says that an observer saw a revision of a record, and when on its monotonic clock.

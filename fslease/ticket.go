@@ -91,8 +91,7 @@ type Session struct {
 	LeaseUntil      time.Time
 	Lease           time.Duration
 	BootID          string
-	TimeNS          int64
-	Deadline        int64   // CLOCK_MONOTONIC in ns on BootID and TimeNS; there it decides, not LeaseUntil
+	Deadline        int64   // CLOCK_MONOTONIC of the initial time namespace, in ns; on BootID it decides, not LeaseUntil
 	Holder          *Holder // the process it is bound to, if it is
 	Checkpoints     int64
 	LastCheckpoints []Checkpoint
@@ -215,7 +214,6 @@ func (s Session) MarshalJSON() ([]byte, error) {
 	b.when("lease_until", s.LeaseUntil)
 	b.number("lease_ms", s.Lease.Milliseconds())
 	b.text("boot_id", s.BootID)
-	b.number("time_ns", s.TimeNS)
 	b.number("deadline_mono_ns", s.Deadline)
 	if s.Holder != nil {
 		b.raw("holder", s.Holder.json())
@@ -237,7 +235,6 @@ func (s *Session) UnmarshalJSON(data []byte) error {
 		LeaseUntil:  o.when("lease_until"),
 		Lease:       o.milliseconds("lease_ms"),
 		BootID:      o.text("boot_id"),
-		TimeNS:      o.count("time_ns", maxInode),
 		Deadline:    o.count("deadline_mono_ns", maxInode),
 		Checkpoints: o.count("checkpoints", MaxNumber),
 	}

@@ -16,7 +16,7 @@ const wholeTicket = `{"schema":1,"id":"42","title":"Fix the login","status":"BLO
 	`"history":[{"at":"2026-01-02T03:04:05.678Z","from":"PROPOSED","to":"READY","by":"ann","reason":"","new":{"x":[]}}],"assignee":"ann"}`
 
 const wholeSession = `{"schema":1,"ticket":"42","generation":7,"status":"active","started_at":"2026-01-02T03:04:05.678Z","lease_until":"2026-01-02T03:19:05.678Z",` +
-	`"lease_ms":900000,"boot_id":"7a1d9a43-2c1f-4f0e-9d0b-5b6c7d8e9f00","time_ns":4026531834,"deadline_mono_ns":8123456789012,` +
+	`"lease_ms":900000,"boot_id":"7a1d9a43-2c1f-4f0e-9d0b-5b6c7d8e9f00","deadline_mono_ns":8123456789012,` +
 	`"holder":{"kind":"ticket","ticket":"42","session":7},"checkpoints":21,"last_checkpoints":[{"at":"2026-01-02T03:10:05.678Z","note":"half way","new":null}],"cost":1.50}`
 
 func TestWholeTicketAndSessionAreWrittenAsTheyWereRead(t *testing.T) {
@@ -137,7 +137,7 @@ func TestPropertyTicketsAndSessionsAreReadAsTheyWereWritten(t *testing.T) {
 			Ticket: anyTicketID().Draw(t, "ticket"), Generation: positive().Draw(t, "generation"),
 			Status:    rapid.SampledFrom([]fslease.SessionStatus{fslease.SessionActive, fslease.SessionEnded, fslease.SessionExpired}).Draw(t, "status"),
 			StartedAt: anyTime().Draw(t, "started"), LeaseUntil: anyTime().Draw(t, "until"), Lease: milliseconds().Draw(t, "lease"),
-			BootID: text.Draw(t, "boot"), TimeNS: inode().Draw(t, "time ns"), Deadline: inode().Draw(t, "deadline"),
+			BootID: text.Draw(t, "boot"), Deadline: inode().Draw(t, "deadline"),
 			Checkpoints: count().Draw(t, "checkpoints"), LastCheckpoints: rapid.SliceOfN(checkpoint, 0, 3).Draw(t, "last"), Extra: anyExtra().Draw(t, "extra"),
 		}
 		if rapid.Bool().Draw(t, "bound") {

@@ -114,8 +114,8 @@ func NewSession(ticket string, generation int64, lease time.Duration, bound *Hol
 // extend moves the end of s to its lease from now, on the clock of now.
 func (s *Session) extend(now Instant) {
 	s.LeaseUntil = now.Wall.Add(s.Lease)
-	s.BootID, s.TimeNS = now.BootID, now.TimeNS
-	s.Deadline = now.Mono + int64(s.Lease)
+	s.BootID = now.BootID
+	s.Deadline = now.Mono - now.Ahead + int64(s.Lease)
 }
 
 // Renewed returns s after a heartbeat of the process that works in it: a checkpoint, but none that would
@@ -137,8 +137,8 @@ func (s Session) Checkpointed(note string, now Instant) Session {
 // RanOut reports whether s was not renewed in time. On its own boot the monotonic deadline decides, so that
 // a stepped wall clock expires and revives nothing; anywhere else lease_until does.
 func (s Session) RanOut(now Instant) bool {
-	if s.BootID == now.BootID && s.TimeNS == now.TimeNS {
-		return now.Mono >= s.Deadline
+	if s.BootID != "" && s.BootID == now.BootID {
+		return now.Mono-now.Ahead >= s.Deadline
 	}
 	return !now.Wall.Before(s.LeaseUntil)
 }

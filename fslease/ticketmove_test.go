@@ -33,8 +33,12 @@ func TestWhichClockEndsASession(t *testing.T) {
 	at := func(mono, wallStep time.Duration) fslease.Instant {
 		return fslease.Instant{Wall: wall.Add(mono + wallStep), Mono: start.Mono + int64(mono), BootID: "b", TimeNS: 1}
 	}
-	elsewhere := func(now fslease.Instant, boot string, ns int64) fslease.Instant {
-		now.BootID, now.TimeNS, now.Mono = boot, ns, 5
+	reboot := func(now fslease.Instant) fslease.Instant {
+		now.BootID, now.Mono = "c", 5
+		return now
+	}
+	ahead := func(now fslease.Instant, d time.Duration) fslease.Instant { // in another time namespace
+		now.TimeNS, now.Mono, now.Ahead = 2, now.Mono+int64(d), int64(d)
 		return now
 	}
 	for _, c := range []struct {
@@ -46,14 +50,20 @@ func TestWhichClockEndsASession(t *testing.T) {
 		{"at the end", at(time.Minute, 0), true},
 		{"in time, the wall clock an hour ahead", at(time.Minute-1, time.Hour), false},
 		{"at the end, the wall clock an hour back", at(time.Minute, -time.Hour), true},
-		{"after a reboot, in time", elsewhere(at(time.Minute-1, 0), "c", 1), false},
-		{"after a reboot, at the end", elsewhere(at(time.Minute, 0), "c", 1), true},
-		{"in another time namespace, in time", elsewhere(at(time.Minute-1, 0), "b", 2), false},
-		{"in another time namespace, at the end", elsewhere(at(time.Minute, 0), "b", 2), true},
+		{"after a reboot, in time", reboot(at(time.Minute-1, 0)), false},
+		{"after a reboot, at the end", reboot(at(time.Minute, 0)), true},
+		{"in a time namespace ahead, in time", ahead(at(time.Minute-1, time.Hour), time.Hour), false},
+		{"in a time namespace ahead, at the end", ahead(at(time.Minute, -time.Hour), time.Hour), true},
+		{"in a time namespace behind, in time", ahead(at(time.Minute-1, time.Hour), -time.Minute), false},
+		{"in a time namespace behind, at the end", ahead(at(time.Minute, -time.Hour), -time.Minute), true},
 	} {
 		if s.RanOut(c.now) != c.out {
 			t.Errorf("%s: ran out is %v", c.what, !c.out)
 		}
+	}
+	elsewhere := fslease.NewSession("42", 7, time.Minute, nil, ahead(start, time.Hour))
+	if elsewhere.RanOut(at(time.Minute-1, 0)) || !elsewhere.RanOut(at(time.Minute, 0)) {
+		t.Error("a session that was started in a time namespace ends when it ends anywhere")
 	}
 	renewed := s.Checkpointed("", at(30*time.Second, time.Hour))
 	if renewed.RanOut(at(90*time.Second-1, 0)) || !renewed.RanOut(at(90*time.Second, 0)) {

@@ -5,7 +5,10 @@ package ledgerfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -207,16 +210,43 @@ func (l *Ledger) Probe(h fslease.Holder) fslease.Verdict {
 }
 
 // systemClock reads the clocks of this machine.
-type systemClock struct{ l *Ledger }
+type systemClock struct {
+	l      *Ledger
+	once   sync.Once
+	offset int64 // of this time namespace
+}
 
 func (c *systemClock) Now() fslease.Instant {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
 	now := fslease.Instant{Wall: time.Now().UTC(), Mono: ts.Nano()}
 	if self, err := c.l.who(); err == nil {
-		now.BootID, now.TimeNS = self.BootID, self.TimeNS
+		now.BootID, now.TimeNS, now.Ahead = self.BootID, self.TimeNS, c.ahead(self.TimeNS)
 	}
 	return now
+}
+
+// initialTimeNS is the inode of the initial time namespace.
+const initialTimeNS = 0xEFFFFFFA
+
+// ahead returns by how much CLOCK_MONOTONIC is ahead in this process's time namespace.
+func (c *systemClock) ahead(ns int64) int64 {
+	if ns == initialTimeNS || ns == 0 {
+		return 0
+	}
+	c.once.Do(func() {
+		data, err := os.ReadFile("/proc/self/timens_offsets")
+		if err != nil {
+			return // no /proc: then the boot is not known either
+		}
+		for line := range strings.Lines(string(data)) {
+			var sec, nsec int64
+			if n, _ := fmt.Sscanf(line, "monotonic %d %d", &sec, &nsec); n == 2 {
+				c.offset = sec*int64(time.Second) + nsec
+			}
+		}
+	})
+	return c.offset
 }
 
 func (c *systemClock) After(d time.Duration) (<-chan time.Time, func() bool) {

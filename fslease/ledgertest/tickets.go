@@ -23,7 +23,7 @@ var ticketCases = []testCase{
 		}
 		session := fslease.Session{
 			Ticket: "42", Generation: 7, Status: fslease.SessionActive, StartedAt: at, LeaseUntil: at.Add(fslease.DefaultSession), Lease: fslease.DefaultSession,
-			BootID: "b", TimeNS: 1, Deadline: 5, Holder: &h, Checkpoints: 1, LastCheckpoints: []fslease.Checkpoint{{At: at, Note: "half", Extra: extra}}, Extra: extra,
+			BootID: "b", Deadline: 5, Holder: &h, Checkpoints: 1, LastCheckpoints: []fslease.Checkpoint{{At: at, Note: "half", Extra: extra}}, Extra: extra,
 		}
 		s.update(l, func(tx fslease.Tx) error { return errors.Join(tx.PutSession(session), tx.PutTicket(ticket)) }, "ticket:42")
 		v := s.Open().View(s.Context())
