@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fslease/cmd/internal/child"
@@ -132,6 +133,10 @@ func (c *call) fail(err error) int {
 		return sig.ExitCode()
 	}
 	r := c.report(err)
+	if slices.Contains(c.told, r.Message) {
+		return r.code // trouble that was told before the command began is why it failed
+	}
+	c.told = append(c.told, r.Message)
 	if c.json {
 		c.stderrLine(string(errorJSON(r)))
 		return r.code
