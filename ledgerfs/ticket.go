@@ -163,6 +163,9 @@ func (t *tx) SetActive(id string, active bool) error {
 		}
 		return nil
 	}
+	if err := t.l.mkdirAll(activeDir, true); err != nil { // durable too
+		return t.l.fail(activeDir, err)
+	}
 	err := t.l.link(name, nil, nil)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return t.l.fail(name, err)

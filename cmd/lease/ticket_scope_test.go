@@ -112,6 +112,14 @@ func TestRunInsideAScope(t *testing.T) {
 		t.Errorf("the record was changed from %v to %v", before, after)
 	}
 
+	// LEASE_TOKEN alone will do; one that is another's claims nothing.
+	l.Env("LEASE_TOKEN="+token).Run("run", "-n", "repo/api", "--", "true").Want(t, 0)
+	l.Env("LEASE_TOKEN=99").Run("run", "-n", "repo/api", "--", "true").Want(t, 75).Says(t, conflict("42", "repo/api"))
+	l.Env("LEASE_TICKET=42", "LEASE_TOKEN=99").Run("run", "-n", "repo/api", "--", "true").Want(t, 76)
+	l.Env("LEASE_KEYS=ticket:42=99").Run("run", "-n", "repo/api", "--", "true").Want(t, 76)
+	l.Env("LEASE_KEYS=ticket:42="+token, "LEASE_TOKEN=99").Run("run", "-n", "repo/api", "--", "true").Want(t, 0)
+	l.Env("LEASE_KEYS=other=1", "LEASE_KEY=other", "LEASE_TOKEN=1").Run("run", "-n", "repo/api", "--", "true").Want(t, 75)
+
 	// Two of them on overlapping keys wait for each other's fence, on others they do not.
 	first := mine.Start("run", "repo/api/v2", "--", "sh", "-c", "echo $$ >first; exec sleep 300")
 	pid := mine.UntilPid("first")
@@ -164,6 +172,35 @@ func TestRunInsideRunTicket(t *testing.T) {
 		t.Errorf("the ticket is %s", status)
 	}
 	l.IsFree(t, "beside")
+}
+
+// Any id goes all the way, whatever the name of its files.
+func TestAnyTicketID(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	ids := []string{"x.json", ".hidden", "é", "a b", "%2F", "A", "a", "~", "42.lock", strings.Repeat("i", 300), strings.Repeat("ü", 500)}
+	for _, id := range ids {
+		l.Approved(id, "scope/"+id)
+		if token := l.Begin(id, "--lease", "300ms"); token != "1" {
+			t.Errorf("%q: token %s", id, token)
+		}
+		l.Run("run", "-n", "scope/"+id+"/x", "--", "true").Want(t, 75)
+	}
+	l.until("the passes have ended all sessions", func() bool {
+		l.Run("reconcile").Want(t, 0)
+		return strings.Count(l.Run("ticket", "ls").Want(t, 0).Stdout, "BLOCKED") == len(ids)
+	})
+	for _, id := range ids {
+		r := parseRecord(t, id, []byte(l.Run("ticket", "show", id, "--json").Want(t, 0).Stdout))
+		if r.Str("id") != id || r.Str("status") != "BLOCKED" {
+			t.Errorf("%q: %v", id, r)
+		}
+		l.Run("ticket", "done", id).Want(t, 0)
+		l.Run("run", "-n", "scope/"+id, "--", "true").Want(t, 0)
+	}
+	for _, id := range []string{"", ".", "..", "a/b", "a\nb", "\xff", strings.Repeat("i", 1018)} {
+		l.Run("ticket", "add", id).Want(t, 64)
+	}
 }
 
 // A ticket that cannot be read stops no command on other keys, and its own scope is not free. Trouble is told once.

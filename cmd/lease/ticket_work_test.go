@@ -141,6 +141,10 @@ time.sleep(300)`}
 			next := l.Start("ticket", "start", "42")
 			next.UntilStderr(strconv.Itoa(pid))
 			next.Kill()
+			interrupted := l.Start("ticket", "start", "42")
+			interrupted.UntilStderr(strconv.Itoa(pid))
+			interrupted.Signal(syscall.SIGINT)
+			interrupted.Wait().Want(t, 130)
 			l.IsReserved(t, "repo/api", "42", "repo/api")
 
 			l.Run("ticket", "reopen", "42").Want(t, 0)

@@ -10,12 +10,18 @@ import (
 )
 
 // inScope returns those of keys that lie in the scope of a ticket on which this process works, by the token
-// in its environment: all of them, or none.
+// in its environment: all of them, or none. A token that is not current is refused if the environment names
+// the ticket; a mere LEASE_TOKEN may be that of anything.
 func (l *opened) inScope(ctx context.Context, keys []fslease.Key) ([]fslease.Record, error) {
-	if os.Getenv("LEASE_TICKET") == "" && !strings.Contains(os.Getenv("LEASE_KEY")+" "+os.Getenv("LEASE_KEYS"), fslease.TicketPrefix) {
+	first, token := os.Getenv("LEASE_KEY"), os.Getenv("LEASE_TOKEN")
+	named := os.Getenv("LEASE_TICKET") != "" || strings.Contains(first+" "+os.Getenv("LEASE_KEYS"), fslease.TicketPrefix)
+	if !named && (token == "" || first != "") {
 		return nil, nil // nothing needs to be read
 	}
 	own, rest, err := l.leases.InScope(ctx, keys, ticketToken)
+	if !named && is[*fslease.LostError](err) {
+		return nil, nil
+	}
 	if err == nil && len(own) > 0 && len(rest) > 0 {
 		err = usage("run one command inside the other: lease run "+shellWord(string(rest[0]))+" -- lease run "+shellWord(string(own[0].Key))+" -- COMMAND",
 			"%s is reserved for this by ticket %s, but %s is not", own[0].Key, own[0].Holder.Ticket, rest[0])
