@@ -23,6 +23,7 @@ type Filter struct {
 	Prefix fslease.Key // a key and what is below it; the key of a ticket: all about the ticket
 	By     string      // who did it: a user, a host, user@host, or a pid
 	Since  time.Time
+	New    bool // only what is written from now on, whatever its time: the wall clock may step
 }
 
 func (f Filter) passes(e fslease.Event) bool {
@@ -41,6 +42,11 @@ func (f Filter) passes(e fslease.Event) bool {
 // ctx ends, which is then its error. An error of visit ends it. It takes no lock and writes nothing.
 func (l *Ledger) Journal(ctx context.Context, filter Filter, follow bool, visit func(fslease.Event) error) (torn int, err error) {
 	t := &tail{l: l, filter: filter, visit: visit, done: map[string]int64{}}
+	if filter.New {
+		if err := t.skip(); err != nil {
+			return 0, err
+		}
+	}
 	if !follow {
 		err := t.read(true)
 		return t.torn, err
@@ -90,8 +96,28 @@ type tail struct {
 // read reads what is new. A last line without an end may still be written, unless whole says that it is
 // all that there will be.
 func (t *tail) read(whole bool) error {
+	return t.each(func(name string) error { return t.readFile(name, whole) })
+}
+
+// skip passes over what is there.
+func (t *tail) skip() error {
+	return t.each(func(name string) error {
+		st, err := t.l.dir.stat(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return t.l.fail(name, err)
+		}
+		t.done[name] = st.Size
+		return nil
+	})
+}
+
+// each calls f with the files that the filter does not rule out, the oldest first.
+func (t *tail) each(f func(name string) error) error {
 	if t.l.attach() != nil {
 		return nil // there is no ledger yet
+	}
+	if err := t.l.checkRoot(); err != nil {
+		return err
 	}
 	names, err := t.l.list(journalDir)
 	if err != nil {
@@ -102,7 +128,7 @@ func (t *tail) read(whole bool) error {
 		if !ok || month.AddDate(0, 1, 0).Before(t.filter.Since) {
 			continue
 		}
-		if err := t.readFile(journalDir+"/"+n, whole); err != nil {
+		if err := f(journalDir + "/" + n); err != nil {
 			return err
 		}
 	}

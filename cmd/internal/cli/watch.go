@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +23,7 @@ examples:
   lease watch --json | jq -r 'select(.event == "released") | .key'`,
 		Action: func(ctx *cli.Context) error {
 			o := &options{ctx: ctx}
-			filter := ledgerfs.Filter{Since: time.Now()}
+			filter := ledgerfs.Filter{New: true}
 			if ctx.NArg() > 0 {
 				filter.Prefix = o.anyKey()
 			}
