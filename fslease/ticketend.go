@@ -90,17 +90,20 @@ func CloseStray(tx Tx, t *Ticket, s Session) error {
 // BreakTicket breaks the session of a ticket: it ends, the ticket is BLOCKED with failure broken, and keeps
 // its scope. It reports false if there is no active session.
 func (m *Manager) BreakTicket(ctx context.Context, id, why, by string) (bool, error) {
-	return m.breakTicket(ctx, id, why, by, func(Session) bool { return true })
+	return m.breakTicket(ctx, id, why, by, func(Session) error { return nil })
 }
 
-func (m *Manager) breakTicket(ctx context.Context, id, why, by string, still func(Session) bool) (bool, error) {
+func (m *Manager) breakTicket(ctx context.Context, id, why, by string, may func(Session) error) (bool, error) {
 	if err := CheckNote(why); err != nil {
 		return false, err
 	}
 	broken := false
 	err := m.withTicket(ctx, id, func(tx Tx, t Ticket) error {
 		s, err := activeSession(tx, t)
-		if err != nil || s == nil || !still(*s) {
+		if err != nil || s == nil {
+			return err
+		}
+		if err := may(*s); err != nil {
 			return err
 		}
 		broken = true
@@ -114,8 +117,17 @@ func (m *Manager) breakTicket(ctx context.Context, id, why, by string, still fun
 // fails with a *HeldError as soon as it does. It reports false if there is no active session.
 func (m *Manager) BreakTicketIfSilent(ctx context.Context, id, why, by string, silence time.Duration) (bool, error) {
 	var seen *Session
-	same := func(s Session) bool { return s.Generation == seen.Generation && s.Checkpoints == seen.Checkpoints }
 	view, key := m.ledger.View(ctx), TicketKey(id)
+	same := func(s Session) error {
+		if s.Generation == seen.Generation && s.Checkpoints == seen.Checkpoints {
+			return nil
+		}
+		st, err := view.Load(key)
+		if err != nil {
+			return err
+		}
+		return &HeldError{Key: key, Blocking: st.Current(), Reserved: []Reserved{{id, []Key{key}}}}
+	}
 	silent, err := m.untilSilent(ctx, key, silence, func() (bool, error) {
 		t, err := m.ticket(view, id)
 		if err != nil {
@@ -128,14 +140,7 @@ func (m *Manager) BreakTicketIfSilent(ctx context.Context, id, why, by string, s
 		if seen == nil {
 			seen = now
 		}
-		if !same(*now) {
-			st, err := view.Load(key)
-			if err != nil {
-				return false, err
-			}
-			return false, &HeldError{Key: key, Blocking: st.Current(), Reserved: []Reserved{{id, []Key{key}}}}
-		}
-		return true, nil
+		return true, same(*now)
 	})
 	if err != nil || !silent {
 		return false, err

@@ -155,7 +155,7 @@ func TestRunInsideRunTicket(t *testing.T) {
 		lease fenced repo/api --token 1 -- echo 3
 		lease fenced "$LEASE_KEY" --token "$LEASE_TOKEN" -- echo 4
 		lease run -n other beside2 -- echo 5
-		python3 -c "import subprocess; subprocess.run([\"lease\", \"run\", \"-n\", \"repo/api\", \"--\", \"echo\", \"6\"], close_fds=True)"
+		python3 -c "import subprocess; subprocess.run([\"lease\", \"run\", \"-n\", \"repo/api/v2\", \"--\", \"echo\", \"6\"], close_fds=True)"
 		lease run -n --reentrant beside -- echo 7
 		lease run -n --exec z -- echo 8
 		env -u LEASE_TICKET -u LEASE_KEYS -u LEASE_KEY lease run --wait 300s repo -- echo never || echo "refused $?"

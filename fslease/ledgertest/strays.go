@@ -126,7 +126,7 @@ var strayCases = []testCase{
 		}
 		s.Advance(time.Minute)
 		s.update(s.Open(), func(fslease.Tx) error {
-			acts, troubles, err := reconcile.Run(s.Context(), l, by, false)
+			acts, troubles, err := reconcile.Run(s.Context(), impatient{l, s}, by, false)
 			if err != nil || len(acts) != 1 || acts[0].Ticket != "2" || len(troubles) != 1 || troubles[0].Ticket != "1" || !troubles[0].IsBusy() {
 				s.Errorf("did %+v, trouble %+v, %v", acts, troubles, err)
 			}
@@ -171,6 +171,33 @@ var strayCases = []testCase{
 		}
 	}},
 
+	{"silent", "a session is broken for its silence only if it is silent still under the lock", func(s *suite) {
+		m, l := s.manager()
+		s.ticketFor(m, "42", "repo")
+		s.start(m, "42")
+		late, err := fslease.NewManager(overtaken{l, func() {
+			s.act(m, "42", fslease.Act{Verb: fslease.VerbCheckpoint, Token: 1}, fslease.InProgress)
+		}}, fslease.Options{})
+		s.ok(err)
+		breakBy := func(m *fslease.Manager) (broken bool, err error) {
+			err = wait(s, async(func() (err error) {
+				broken, err = m.BreakTicketIfSilent(s.hang(), "42", "silent", "bob", time.Millisecond)
+				return err
+			}), "the silence")
+			return broken, err
+		}
+		broken, err := breakBy(late)
+		s.is(err, fslease.ErrHeld)
+		if broken || s.ticket("42").Status != fslease.InProgress {
+			s.Errorf("broken %v: %+v", broken, s.ticket("42"))
+		}
+		broken, err = breakBy(m)
+		s.ok(err)
+		if t := s.ticket("42"); !broken || t.Status != fslease.Blocked || t.Failures[0].Detail != "silent" {
+			s.Errorf("broken %v: %+v", broken, t)
+		}
+	}},
+
 	{"dry", "a dry pass says what a real one would do, and writes nothing", func(s *suite) {
 		s.need(s.Advance != nil, "Advance")
 		m, l := s.manager()
@@ -198,4 +225,20 @@ type overtaken struct {
 func (o overtaken) TryUpdate(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
 	o.by()
 	return o.Ledger.TryUpdate(ctx, keys, fn)
+}
+
+func (o overtaken) Update(ctx context.Context, keys []fslease.Key, fn func(fslease.Tx) error) error {
+	o.by()
+	return o.Ledger.Update(ctx, keys, fn)
+}
+
+// impatient is a ledger for which nobody may wait.
+type impatient struct {
+	fslease.Ledger
+	s *suite
+}
+
+func (i impatient) Update(context.Context, []fslease.Key, func(fslease.Tx) error) error {
+	i.s.Error("the pass waits for a lock")
+	return nil
 }
