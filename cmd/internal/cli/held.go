@@ -59,8 +59,6 @@ func heldHint(e *fslease.HeldError) string {
 		return fmt.Sprintf("join what is held: lease run --reentrant, or lease fenced %s --token %d -- COMMAND", shellWord(string(e.Blocking.Key)), e.Blocking.Generation)
 	case e.Own:
 		return "give up " + shellWord(string(e.Blocking.Key)) + " first, or take " + key + " from the start"
-	case e.Reason != "":
-		return "one of the two has to give up what it holds; who needs several keys takes them in one lease run"
 	case e.Blocking != nil && e.Blocking.TTL == 0 && e.Verdict.Life == fslease.Unknown:
 		return fmt.Sprintf("whether the holder lives cannot be told from here (%s) and no ttl was agreed: lease break %s --reason TEXT takes it away",
 			e.Verdict.Reason, shellWord(string(e.Blocking.Key)))
