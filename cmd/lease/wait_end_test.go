@@ -106,6 +106,17 @@ func TestWaitForOneself(t *testing.T) {
 		l := NewLedger(t)
 		l.Sh(`lease acquire --pid $$ k >token; lease acquire --pid $$ k`).Want(t, 75).Says(t, "wait for itself")
 	})
+	t.Run("a daemon knows by its environment", func(t *testing.T) {
+		t.Parallel()
+		l := NewLedger(t)
+		holder := l.Start("run", "k", "--", "sh", "-c", `(setsid sh -c 'until test -e go; do sleep .02; done; lease run k -- true 2>said; echo $? >code' &); echo >ready; until test -e code; do sleep .02; done`)
+		l.until("it has no ancestor left", func() bool { return l.lines("ready") == 1 })
+		l.touch("go")
+		if code := l.UntilFile("code"); code != "75" || !strings.Contains(l.File("said"), "wait for itself") {
+			t.Errorf("exit %s: %s", code, l.File("said"))
+		}
+		holder.Wait().Want(t, 0)
+	})
 	t.Run("wait", func(t *testing.T) {
 		t.Parallel()
 		l := NewLedger(t)

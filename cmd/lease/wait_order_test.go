@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -121,15 +122,38 @@ func TestStreamDoesNotStarve(t *testing.T) {
 			l := NewLedger(t)
 			var stream []*Process
 			for i := range contenders {
-				stream = append(stream, l.StartSh(`until test -e order; do lease run -q "$1" -- sh -c 'echo >>count' || exit; done`, test.stream[i%len(test.stream)]))
+				stream = append(stream, l.StartSh(`until test -e stop; do lease run -q "$1" -- sh -c 'echo >>count' || exit; done`, test.stream[i%len(test.stream)]))
 			}
 			l.until("the stream flows", func() bool { return l.lines("count") > 2*contenders })
-			l.Run("run", "-q", test.waiter, "--", "sh", "-c", "echo waiter >>order").Want(t, 0)
+			for range 5 {
+				waiter := l.Start("run", "-q", test.waiter, "--", "sh", "-c", "wc -l <count")
+				l.until("it is queued or has run", func() bool { return waiting(l, waiter.Pid) || !waiter.Running() })
+				before := l.lines("count")
+				at, err := strconv.Atoi(strings.TrimSpace(waiter.Wait().Want(t, 0).Stdout))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at-before > contenders {
+					t.Errorf("%d runs of the stream went first, although no more than %d can have been there before it", at-before, contenders)
+				}
+			}
+			l.touch("stop")
 			for _, p := range stream {
 				p.Wait().Want(t, 0)
 			}
 		})
 	}
+}
+
+// waiting reports whether a process stands in the queue of some key.
+func waiting(l *Ledger, pid int) bool {
+	l.t.Helper()
+	found := false
+	filepath.WalkDir(filepath.Join(l.Dir, "queue"), func(name string, _ fs.DirEntry, _ error) error {
+		found = found || strings.HasSuffix(name, ".json") && strings.Contains(readFile(name), fmt.Sprintf(`"pid": %d,`, pid))
+		return nil
+	})
+	return found
 }
 
 // Waiters for overlapping sets of keys all get their turn, in whatever order they come, and never two at once.
