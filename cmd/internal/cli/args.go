@@ -42,10 +42,8 @@ func (c *call) sort(args []string) (line, error) {
 			args = nil
 		case len(word) > 1 && word[0] == '-':
 			args = s.option(word, args)
-		case s.command == nil || len(s.command.Subcommands) > 0:
-			s.descend(word)
 		default:
-			s.args = append(s.args, word)
+			s.word(word)
 		}
 	}
 	if s.top == nil {
@@ -69,6 +67,15 @@ func (s *sorter) rest(args []string) {
 		s.c.argv = args
 	} else {
 		s.args = append(s.args, args...)
+	}
+}
+
+// word takes a word that is no option.
+func (s *sorter) word(word string) {
+	if s.command == nil || len(s.command.Subcommands) > 0 {
+		s.descend(word)
+	} else {
+		s.args = append(s.args, word)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fslease/cmd/internal/githook"
 	"fslease/fslease"
 )
 
@@ -50,62 +51,129 @@ func (c *call) complete(words []string) error {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	last := words[len(words)-1]
+	before, last := words[:len(words)-1], words[len(words)-1]
 	s := &sorter{c: &call{}, given: map[string]bool{}}
-	before := words[:len(words)-1]
-	for i := 0; i < len(before); i++ {
-		switch word := before[i]; {
+	var value cli.Flag // the option whose value is the last word
+	for len(before) > 0 && value == nil {
+		word := before[0]
+		before = before[1:]
+		switch {
 		case word == "--":
 			return nil
 		case len(word) > 1 && word[0] == '-':
-			left := s.option(word, append(slices.Clone(before[i+1:]), last))
-			i = len(before) - len(left)
-			if i >= len(before) {
-				return nil // the last word is the option's value
+			left := s.option(word, append(slices.Clip(before), last))
+			if len(left) == 0 {
+				value, _ = s.find(word)
+			} else {
+				before = before[len(before)+1-len(left):]
 			}
-		case s.command == nil || len(s.command.Subcommands) > 0:
-			s.descend(word)
+		default:
+			s.word(word)
+		}
+	}
+	for _, word := range s.global {
+		if dir, ok := strings.CutPrefix(word, "--ledger="); ok {
+			c.ledgerDir = dir
 		}
 	}
 	var b strings.Builder
-	for _, word := range c.candidates(s, last) {
-		if strings.HasPrefix(word, last) && !strings.ContainsAny(word, "\n") {
-			b.WriteString(word + "\n")
+	for _, word := range c.candidates(s, value, last) {
+		if strings.HasPrefix(word, last) {
+			b.WriteString(word + "\n") // neither keys nor ids have line breaks
 		}
 	}
 	return c.answer(b.String())
 }
 
-func (c *call) candidates(s *sorter, last string) []string {
+func (c *call) candidates(s *sorter, value cli.Flag, last string) []string {
+	name, _, inline := strings.Cut(last, "=")
 	switch {
-	case strings.HasPrefix(last, "-"):
+	case value != nil:
+		return c.values(value)
+	case strings.HasPrefix(last, "-") && inline:
+		opt, _ := s.find(name)
 		var all []string
-		flags := globalOptions()
-		if s.command != nil {
-			flags = append(flags, s.command.Flags...)
-		}
-		for _, f := range flags {
-			all = append(all, dashed(f.Names()[0]))
-		}
-		return append(all, "--help")
-	case s.lost:
-		return nil
-	case s.top == nil:
-		var all []string
-		for _, e := range commands() {
-			all = append(all, e.name)
+		for _, v := range c.values(opt) {
+			all = append(all, name+"="+v)
 		}
 		return all
-	case len(s.command.Subcommands) > 0:
-		return names(s.command.Subcommands)
-	case s.top.Name == "completion":
-		return []string{"bash", "zsh", "fish"}
-	case s.top.Name == "help":
-		return c.candidates(&sorter{c: s.c}, last)
-	case s.top.Name == "ticket":
+	case strings.HasPrefix(last, "-"):
+		return s.options()
+	case s.lost:
+		return nil
+	case s.command == nil || len(s.command.Subcommands) > 0:
+		return s.commands()
+	}
+	return c.arguments(s)
+}
+
+// values are what may stand for the value of an option, as far as that can be told from its name.
+func (c *call) values(opt cli.Flag) []string {
+	if opt == nil {
+		return nil
+	}
+	how, _ := typed(opt)
+	switch value := how[strings.LastIndexByte(how, ' ')+1:]; {
+	case strings.Contains(value, "|"):
+		return strings.Split(value, "|")
+	case value == "ID" || value == "TICKET":
 		return c.ticketIDs()
+	case value == "KEY":
+		return c.heldKeys()
+	}
+	return nil
+}
+
+// arguments are what may stand for an argument of the command.
+func (c *call) arguments(s *sorter) []string {
+	switch s.top.Name {
+	case "completion":
+		return []string{"bash", "zsh", "fish"}
+	case "help":
+		about := &sorter{c: &call{}}
+		for _, word := range s.args {
+			about.word(word)
+		}
+		return c.candidates(about, nil, "")
+	case "ticket":
+		if s.command.Name != "ls" && s.command.Name != "add" {
+			return c.ticketIDs()
+		}
+		return nil
+	case "hook":
+		if s.command.Name == "run" {
+			return githook.Names
+		}
+		return nil
+	case "scope", "reconcile", "init", "doctor", "gc":
+		return nil
 	}
 	return c.heldKeys()
+}
+
+// options are those that may stand here.
+func (s *sorter) options() []string {
+	flags := globalOptions()
+	if s.command != nil {
+		flags = append(flags, s.command.Flags...)
+	}
+	all := []string{"--help"}
+	for _, f := range flags {
+		all = append(all, dashed(f.Names()[0]))
+	}
+	return all
+}
+
+// commands are those that may stand here.
+func (s *sorter) commands() []string {
+	if s.command != nil {
+		return names(s.command.Subcommands)
+	}
+	var all []string
+	for _, e := range commands() {
+		all = append(all, e.name)
+	}
+	return all
 }
 
 // heldKeys returns the keys that are held, of tickets too. What cannot be read is left out.

@@ -6,14 +6,16 @@ end
 
 function __lease_complete
     set -l words (commandline -opc)
-    lease __complete $words[2..] (commandline -ct) 2>/dev/null
+    set -e words[1]
+    lease __complete $words (string unescape -- (commandline -ct)) 2>/dev/null
 end
 
 # After -- stands another command: its own completion does the rest.
 function __lease_complete_command
-    set -l words (commandline -opc) (commandline -ct)
+    set -l words (commandline -opc)
     set -l at (contains -i -- -- $words)
-    complete -C (string join ' ' -- (string escape -- $words[(math $at + 1)..]))
+    set -e words[1..$at]
+    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
 end
 
 complete -c lease -n 'not __lease_after_dashes' -f -a '(__lease_complete)'

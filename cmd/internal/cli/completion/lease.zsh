@@ -1,8 +1,8 @@
 #compdef lease
-# zsh completion for lease. Install as _lease in a directory of $fpath.
+# zsh completion for lease. Install as _lease in a directory of $fpath, or source it after compinit.
 
 _lease() {
-    local dash=${words[(i)--]}
+    local dash=${words[(ie)--]}
     if ((dash < CURRENT)); then
         # After -- stands another command: its own completion does the rest.
         shift $dash words
@@ -11,7 +11,13 @@ _lease() {
         return
     fi
     local -a found
-    found=("${(@f)$(lease __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+    found=("${(@f)$(lease __complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
     compadd -- ${found:#}
 }
-compdef _lease lease
+
+# In $fpath this file is the function itself, and called at once.
+if [[ ${funcstack[1]} == _lease ]]; then
+    _lease "$@"
+else
+    compdef _lease lease
+fi
