@@ -14,6 +14,7 @@ import (
 
 // summary collects what came of all runs.
 type summary struct {
+	build    func(dir, name string, edits ...kit.Edit) (string, error)
 	outcomes []kit.Outcome
 	took     []time.Duration
 	faults   []caught
@@ -60,7 +61,7 @@ func (s *summary) run(ctx context.Context, p kit.Part, o kit.Options, edits []ki
 	if err == nil {
 		defer os.RemoveAll(dir)
 		os.Chmod(dir, 0o755) // other users run it
-		o.Binary, err = kit.Build(dir, "lease", edits...)
+		o.Binary, err = s.build(dir, "lease", edits...)
 	}
 	var outcome kit.Outcome
 	if err == nil {
