@@ -47,7 +47,7 @@ func (l *Ledger) setTornAside() error {
 	for _, folder := range []string{leasesDir, tombstonesDir} {
 		err := r.walkFiles(folder, func(name string) error {
 			err := r.parses(folder, name)
-			if !isDamaged(err) || l.dir.kind(name) != "" {
+			if !isDamaged(err) || l.kind(name) != "" {
 				return err
 			}
 			_, err = l.setAside(name)

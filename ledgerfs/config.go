@@ -110,7 +110,7 @@ func (l *Ledger) readConfig() (config, error) {
 	data, err := l.fsys.ReadFile(configFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if foreign := l.refuseForeign(); foreign != nil {
-			if _, err := l.dir.stat(configFile); err == nil {
+			if _, err := l.fsys.Stat(configFile); err == nil {
 				return l.readConfig() // somebody made the ledger between our two looks
 			}
 			return config{}, foreign

@@ -138,7 +138,7 @@ func (d *dirFS) openRegular(name string, flags int) (int, unix.Stat_t, error) {
 	fd, err := d.open(name, flags|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EISDIR) {
-			if kind := d.kind(name); kind != "" {
+			if kind := kindAt(d, name); kind != "" {
 				err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular{kind}}
 			}
 		}
@@ -156,15 +156,17 @@ func (d *dirFS) openRegular(name string, flags int) (int, unix.Stat_t, error) {
 }
 
 // kind says what name is if it is not a regular file.
-func (d *dirFS) kind(name string) string {
-	st, err := d.stat(name)
+func (l *Ledger) kind(name string) string { return kindAt(l.fsys, name) }
+
+func kindAt(f fsys, name string) string {
+	st, err := f.Stat(name)
 	if err != nil || st.Mode&unix.S_IFMT == unix.S_IFREG {
 		return ""
 	}
 	return kindOf(st.Mode)
 }
 
-func (d *dirFS) stat(name string) (unix.Stat_t, error) {
+func (d *dirFS) Stat(name string) (unix.Stat_t, error) {
 	var st unix.Stat_t
 	err := d.in(name, func(dir int, base string) error {
 		return unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW)

@@ -153,6 +153,15 @@ func (d *dirFS) Remove(name string) error {
 	})
 }
 
+func (d *dirFS) Rmdir(name string) error {
+	return d.in(name, func(dir int, base string) error {
+		if err := unix.Unlinkat(dir, base, unix.AT_REMOVEDIR); err != nil {
+			return &fs.PathError{Op: "remove", Path: name, Err: err}
+		}
+		return nil
+	})
+}
+
 func (d *dirFS) Mkdir(name string) error {
 	return d.in(name, func(dir int, base string) error {
 		if err := unix.Mkdirat(dir, base, d.dir&0o777); err != nil {

@@ -144,7 +144,7 @@ func (e *examination) config() bool {
 }
 
 func (e *examination) missing() bool {
-	_, err := e.l.dir.stat(configFile)
+	_, err := e.l.fsys.Stat(configFile)
 	return errors.Is(err, fs.ErrNotExist)
 }
 

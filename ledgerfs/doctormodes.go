@@ -67,7 +67,7 @@ func (e *examination) modes() {
 	e.rootMode()
 	faults := modeFaults()
 	err := e.l.walkAll(".", func(name string, folder bool) error {
-		st, err := e.l.dir.stat(name)
+		st, err := e.l.fsys.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK || isTemporary(name) || strings.HasPrefix(name, ".doctor-") {
 			return nil
 		}
@@ -88,7 +88,7 @@ func (e *examination) modes() {
 	fine := err == nil
 	for _, fault := range faults {
 		fault.names = slices.DeleteFunc(fault.names, func(name string) bool { // it was just being made
-			st, err := e.l.dir.stat(name)
+			st, err := e.l.fsys.Stat(name)
 			return err != nil || !fault.fits(e.l.dir, st, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 		})
 		if len(fault.names) == 0 {
@@ -141,7 +141,7 @@ func (l *Ledger) mendModes(names []string) (string, error) {
 }
 
 func (l *Ledger) mendMode(name string) error {
-	st, err := l.dir.stat(name)
+	st, err := l.fsys.Stat(name)
 	if err != nil {
 		return err
 	}

@@ -39,14 +39,14 @@ func (e *examination) locksHeld() {
 		if len(stopped) == 0 || path.Ext(name) != ".lock" {
 			return
 		}
-		st, err := e.l.dir.stat(name)
+		st, err := e.l.fsys.Stat(name)
 		if pid := stopped[inodeOf(st)]; err == nil && pid > 0 {
 			f := e.warn("locks", fmt.Sprintf("%s is locked by process %d, which is stopped: whoever needs it fails with busy", path.Base(name), pid), fmt.Sprintf("continue or end it: kill -CONT %d", pid))
 			f.Path = e.l.file(name)
 		}
 	}
 	e.files(locksDir, look, ".lock", ".fence")
-	if kind := e.l.dir.kind(configLock); kind != "" {
+	if kind := e.l.kind(configLock); kind != "" {
 		e.damage(configLock, errNotRegular{kind})
 	}
 	look(configLock)
@@ -127,7 +127,7 @@ func (e *examination) strangers() {
 		return // the finding about tickets says so
 	}
 	for _, n := range active {
-		if strings.HasSuffix(n, "/") || e.l.dir.kind(activeDir+"/"+n) != "" {
+		if strings.HasSuffix(n, "/") || e.l.kind(activeDir+"/"+n) != "" {
 			e.stray(activeDir + "/" + strings.TrimSuffix(n, "/"))
 		}
 	}

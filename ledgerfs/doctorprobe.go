@@ -48,7 +48,7 @@ func (l *Ledger) removeProbes(dir string) {
 	for _, n := range []string{"a", "b", "c"} {
 		_ = l.fsys.Remove(dir + "/" + n) // what was not made is not there
 	}
-	_ = l.dir.in(dir, func(at int, base string) error { return unix.Unlinkat(at, base, unix.AT_REMOVEDIR) })
+	_ = l.fsys.Rmdir(dir)
 }
 
 func (e *examination) syncs(dir string) {

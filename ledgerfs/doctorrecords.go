@@ -26,7 +26,7 @@ func (e *examination) files(top string, visit func(name string), ends ...string)
 		switch {
 		case strings.Contains(name, "/."): // a temporary file, what was set aside, and what is in it
 		case ours && !folder:
-			if kind := e.l.dir.kind(name); kind != "" {
+			if kind := e.l.kind(name); kind != "" {
 				e.record(name, errNotRegular{kind})
 				return nil
 			}
@@ -60,7 +60,7 @@ func (e *examination) damage(name string, err error) *Finding {
 // the way of whoever reads them all.
 func (e *examination) stray(name string) {
 	top, _, _ := strings.Cut(name, "/")
-	st, err := e.l.dir.stat(name)
+	st, err := e.l.fsys.Stat(name)
 	switch {
 	case err != nil:
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK && path.Ext(name) == "":
@@ -149,7 +149,7 @@ func (e *examination) record(name string, err error) {
 		f.Key = keyFromPath(name)
 		f.Hint += ", and gives the key a generation above all that were handed out"
 		f.mend = func(ctx context.Context) (string, error) { return e.l.mendRecord(ctx, name) }
-		if e.torn() && e.l.dir.kind(name) == "" {
+		if e.torn() && e.l.kind(name) == "" {
 			f.Level, f.Hint = Warning, "most likely a power cut did that: the next command that changes something sets it aside"
 		}
 	case ticketsDir:

@@ -104,7 +104,7 @@ func (l *Ledger) addFence(f *Fence, name string, exclusive bool) (bool, error) {
 			}
 			return false, l.fail(name, &fs.PathError{Op: "lock", Path: name, Err: err})
 		}
-		now, err := l.dir.stat(name)
+		now, err := l.fsys.Stat(name)
 		if err == nil && now.Ino == st.Ino && now.Dev == st.Dev {
 			f.fds = append(f.fds, fd)
 			return true, nil

@@ -3,6 +3,8 @@ package ledgerfs
 import (
 	"errors"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // fsys is what the ledger asks of a file system: enough to write durably, and no more, so that a test can
@@ -18,9 +20,12 @@ type fsys interface {
 	Rename(from, to string) error
 	Remove(name string) error
 	Mkdir(name string) error
+	// Rmdir removes a folder that is empty.
+	Rmdir(name string) error
 	SyncDir(name string) error
 	// List returns the names in a folder, sorted; folders end in a slash.
 	List(name string) ([]string, error)
+	Stat(name string) (unix.Stat_t, error)
 }
 
 func noSpace(err error) bool {

@@ -146,7 +146,7 @@ func (c *collector) old(t time.Time) bool { return c.aged() && t.Before(c.before
 
 // oldFile reports whether a file was last written long enough ago.
 func (c *collector) oldFile(name string) bool {
-	st, err := c.l.dir.stat(name)
+	st, err := c.l.fsys.Stat(name)
 	return err == nil && c.old(time.Unix(st.Mtim.Unix()))
 }
 
@@ -171,14 +171,14 @@ func (c *collector) drop(name string, count *int) error {
 // rmdir removes a folder if it is empty, and reports whether it is gone.
 func (c *collector) rmdir(name string) (bool, error) {
 	if !c.dry {
-		err := c.l.dir.in(name, func(dir int, base string) error { return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) })
+		err := c.l.fsys.Rmdir(name)
 		switch {
 		case errors.Is(err, unix.ENOENT):
 			return true, nil
 		case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST):
 			return false, nil
 		case err != nil:
-			return false, c.l.fail(name, &fs.PathError{Op: "remove", Path: name, Err: err})
+			return false, c.l.fail(name, err)
 		}
 	}
 	c.got.Folders++
@@ -220,7 +220,7 @@ func (c *collector) leftovers(context.Context) error {
 		if folder || !isTemporary(name) && !isAside(name) {
 			return nil
 		}
-		st, err := c.l.dir.stat(name)
+		st, err := c.l.fsys.Stat(name)
 		switch {
 		case err != nil: // gone
 		case isAside(name) && c.old(time.Unix(st.Ctim.Unix())):

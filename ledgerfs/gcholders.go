@@ -23,7 +23,7 @@ func (c *collector) waiters(context.Context) error {
 		}
 		var w fslease.Waiter
 		ok, err := c.r.load(name, "", &w)
-		if isDamaged(err) && c.l.dir.kind(name) == "" {
+		if isDamaged(err) && c.l.kind(name) == "" {
 			return c.drop(name, &c.got.Waiters)
 		}
 		if err != nil || !ok || c.l.Probe(w.Holder).Life != fslease.Dead {

@@ -127,7 +127,7 @@ func (l *Ledger) look(e string, before traces) traces {
 }
 
 func (l *Ledger) has(name string) bool {
-	_, err := l.dir.stat(name)
+	_, err := l.fsys.Stat(name)
 	return err == nil
 }
 

@@ -102,7 +102,7 @@ func (t *tail) read(whole bool) error {
 // skip passes over what is there.
 func (t *tail) skip() error {
 	return t.each(func(name string) error {
-		st, err := t.l.dir.stat(name)
+		st, err := t.l.fsys.Stat(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return t.l.fail(name, err)
 		}

@@ -133,7 +133,7 @@ func (l *Ledger) ready() error {
 		return err
 	}
 	if !l.made {
-		if _, err := l.dir.stat(configFile); errors.Is(err, fs.ErrNotExist) {
+		if _, err := l.fsys.Stat(configFile); errors.Is(err, fs.ErrNotExist) {
 			if _, err := Init(l.path, false); err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ var errLockMoved = errors.New("lock file was replaced")
 
 // current fails with errLockMoved unless the file that is locked is still the one at the path.
 func (f *lockedFile) current() error {
-	st, err := f.l.dir.stat(f.name)
+	st, err := f.l.fsys.Stat(f.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errLockMoved
 	}
@@ -73,7 +73,7 @@ func (l *Ledger) lock(name string, exclusive bool, wait time.Duration, missing f
 			}
 			continue
 		case err != nil:
-			if kind := l.dir.kind(name); kind != "" {
+			if kind := l.kind(name); kind != "" {
 				err = errNotRegular{kind}
 			}
 			return nil, l.fail(name, err)
@@ -158,7 +158,7 @@ func (l *Ledger) busy(name string) error {
 
 // lockOwners returns the pids that /proc/locks names for a lock file.
 func (l *Ledger) lockOwners(name string) []int {
-	st, err := l.dir.stat(name)
+	st, err := l.fsys.Stat(name)
 	if err != nil {
 		return nil
 	}

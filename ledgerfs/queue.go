@@ -184,7 +184,7 @@ func (t *tx) Enqueue(w fslease.Waiter) (fslease.Waiter, error) {
 		_ = t.l.fsys.Remove(turnPath(p))
 		if err := t.l.link(placePath(p), fslease.Indent(data), nil); err != nil {
 			_ = t.l.Leave(fslease.Waiter{Keys: w.Keys[:i], Number: w.Number}) // and not what stood there
-			if errors.Is(err, fs.ErrExist) && t.l.dir.kind(placePath(p)) == "" {
+			if errors.Is(err, fs.ErrExist) && t.l.kind(placePath(p)) == "" {
 				return w, errLockMoved // who drew the same number had a lock as well: one of the two was removed
 			}
 			return w, t.l.fail(placePath(p), err)
@@ -220,7 +220,7 @@ func (l *Ledger) MarkTurn(w fslease.Waiter, now fslease.Instant) error {
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	if _, gone := l.dir.stat(placePath(fslease.Place{Key: w.Keys[0], Number: w.Number})); errors.Is(gone, fs.ErrNotExist) {
+	if _, gone := l.fsys.Stat(placePath(fslease.Place{Key: w.Keys[0], Number: w.Number})); errors.Is(gone, fs.ErrNotExist) {
 		_ = l.fsys.Remove(name) // it left just now, and nobody else would clear the mark
 	}
 	return l.fail(name, err)

@@ -238,7 +238,7 @@ func (r *reader) Walk(prefix fslease.Key, tombs bool, visit func(fslease.Key, fs
 		at := folder
 		if prefix != "" {
 			at += "/" + encodeKey(prefix)
-			if _, err := r.l.dir.stat(at + ".json"); err == nil {
+			if _, err := r.l.fsys.Stat(at + ".json"); err == nil {
 				_ = collect(at + ".json")
 			}
 		}

@@ -69,7 +69,7 @@ const repairRounds = 4
 // mendConfig makes ledger.json anew, with a floor that is above everything on record by lostStep: the
 // highest generation may have been that of a tombstone that was collected.
 func (l *Ledger) mendConfig(ctx context.Context) (string, error) {
-	if kind := l.dir.kind(configLock); kind != "" {
+	if kind := l.kind(configLock); kind != "" {
 		if _, err := l.mendByMoving(configLock); err != nil {
 			return "", err
 		}

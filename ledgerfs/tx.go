@@ -103,7 +103,7 @@ func (t *tx) Put(rec fslease.Record, lasting bool) error {
 
 func (t *tx) makeTombFolder(key fslease.Key) error {
 	dir := path.Dir(tombstonePath(key))
-	if _, err := t.l.dir.stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := t.l.fsys.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return t.l.fail(dir, t.l.mkdirAll(dir, true))
 	}
 	return nil
@@ -193,7 +193,7 @@ func (t *tx) alone(key fslease.Key) (unlock func(), err error) {
 		return func() {}, nil
 	}
 	name := leasePath(key)
-	if _, err := t.l.dir.stat(name); err != nil {
+	if _, err := t.l.fsys.Stat(name); err != nil {
 		return nil, err
 	}
 	f, err := t.l.lockExisting(name)

@@ -46,8 +46,8 @@ func (l *Ledger) writeChecked(name string, data []byte, c care, check func() err
 		if check != nil && errors.Is(err, fs.ErrNotExist) {
 			return errLockMoved // another one that has the lock cleared our file away
 		}
-		if errors.Is(err, fs.ErrExist) || l.dir.kind(name) != "" {
-			err = &fs.PathError{Op: "rename", Path: name, Err: errNotRegular{l.dir.kind(name)}}
+		if errors.Is(err, fs.ErrExist) || l.kind(name) != "" {
+			err = &fs.PathError{Op: "rename", Path: name, Err: errNotRegular{l.kind(name)}}
 		}
 		return l.fail(name, err)
 	}
