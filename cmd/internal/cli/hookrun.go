@@ -17,7 +17,7 @@ func hookRunCommand(c *call) *cli.Command {
 	return &cli.Command{
 		Name:      "run",
 		Usage:     "what the hooks call: exit code 0 pass, 1 refuse, 74 cannot tell",
-		UsageText: "lease hook run pre-commit|pre-push|prepare-commit-msg [--strict] [--as TICKET] [ARG...]",
+		UsageText: "lease hook run pre-commit|pre-push|prepare-commit-msg\n    [--strict] [--as TICKET] [ARG...]",
 		Flags: []cli.Flag{
 			flag("strict", "refuse also what is outside your own ticket's scope"),
 			text("as", "TICKET", "count this ticket as yours, if nothing says which is"),

@@ -36,7 +36,9 @@ func roffCommand(b *strings.Builder, cmd *cli.Command, path string) {
 	b.WriteString(roff(cmd.Usage))
 	b.WriteString(roffOptions(cmd.Flags))
 	text, examples, _ := strings.Cut(cmd.Description, "examples:\n")
-	b.WriteString(".PP\n" + roff(strings.TrimSpace(text)))
+	if text = strings.TrimSpace(text); text != "" {
+		b.WriteString(".PP\n" + roff(text))
+	}
 	if examples != "" {
 		b.WriteString(".PP\n.nf\n" + roff(examples) + ".fi\n")
 	}
@@ -127,21 +129,26 @@ var otherCodes = [][2]string{
 
 var environmentVariables = [][2]string{
 	{"LEASE_LEDGER", "the ledger; the command of run gets its absolute path"},
-	{"LEASE_KEY", "for the command: the first key"},
-	{"LEASE_TOKEN", "for the command: the token of the first key"},
+	{"LEASE_KEY", "for the command: the first key, with --ticket ticket:ID"},
+	{"LEASE_TOKEN", "for the command: the token of LEASE_KEY. Of a ticket, it is the token of whoever works on it"},
 	{"LEASE_KEYS", "for the command: every key that it runs under, as KEY=TOKEN, separated by spaces"},
 	{"LEASE_HOLDER", "for the command: the id of its holder"},
-	{"LEASE_TICKET", "for the command of run --ticket: the ticket"},
+	{"LEASE_TICKET", "for the command of run --ticket: the ticket. Of a ticket, it says which one is worked on"},
+	{"XDG_STATE_HOME, HOME", "where the user's own ledger is: lease in the state directory, ~/.local/state if none is named"},
+	{"GIT_DIR", "if set, no repository is looked for upward"},
+	{"PATH", "where a command without a slash is found"},
 	{"NO_COLOR", "if set, no colours on a terminal"},
+	{"TERM", "on a terminal that is dumb nothing is coloured or kept up to date in place"},
 }
 
 var ledgerFiles = [][2]string{
-	{"ledger.json", "what the ledger is: settings, ceiling and floor of the generations"},
-	{"leases/", "who took which key and has not given it up, a file each"},
-	{"tombstones/", "how keys were last given up"},
-	{"tickets/, sessions/, active/", "tickets and the work on them"},
-	{"queue/", "who waits"},
-	{"holders/, orphans/", "holders as long as they live; commands that outlived theirs"},
-	{"journal/", "what happened, a JSON value a line"},
-	{"locks/, sightings/", "for lease itself"},
+	{"ledger.json", "what the ledger is: ceiling and floor of the generations, and the settings record_command (full, name or none), sync_grants and allow_network"},
+	{"leases", "who took which key and has not given it up, a file each"},
+	{"tombstones", "how keys were last given up"},
+	{"tickets, sessions, active", "tickets and the work on them"},
+	{"queue", "who waits"},
+	{"holders, orphans", "holders as long as they live; commands that outlived theirs"},
+	{"journal", "what happened, a JSON value a line"},
+	{"ledger.lock, locks, sightings", "for lease itself"},
+	{"README", "what this folder is"},
 }

@@ -16,7 +16,7 @@ import (
 func runCommand(c *call) *cli.Command {
 	return &cli.Command{
 		Name:      "run",
-		Usage:     "run a command under a lease",
+		Usage:     "run a command under a lease, with the command's own exit code",
 		UsageText: "lease run [OPTIONS] KEY... -- COMMAND [ARG...]",
 		Flags: append(waitOptions(),
 			text("fence-wait", "DUR", "wait this long for what ran under the last lease"),
@@ -29,13 +29,10 @@ func runCommand(c *call) *cli.Command {
 			text("fence", "command|tree", "what a successor waits for"),
 			flag("exec", "the command takes lease's place and holds"),
 			flag("reentrant", "join a lease that this runs under already"),
-			text("ticket", "ID", "work on a ticket: take its scope too, as a session"),
-			text("then", "review|done|keep", "what becomes of the ticket after exit code 0"),
+			text("ticket", "ID", "work on a ticket, with its scope; KEY is optional"),
+			text("then", "review|done|keep", "what the ticket becomes on exit 0, else BLOCKED"),
 		),
-		Description: `Takes all the keys, in its turn, runs the command, and gives them back. The
-exit code is the command's own. The command finds LEASE_KEY, LEASE_TOKEN,
-LEASE_KEYS and LEASE_LEDGER in its environment. With --ticket KEY is optional,
-and a command that fails leaves the ticket BLOCKED.
+		Description: `The command finds LEASE_KEY, LEASE_TOKEN, LEASE_KEYS and LEASE_LEDGER set.
 
 examples:
   lease run deploy -- make deploy

@@ -21,7 +21,7 @@ func scopeCommand(c *call) *cli.Command {
 			UsageText: "lease scope check [--ticket ID] [--base REV]",
 			Flags: []cli.Flag{
 				text("ticket", "ID", "the ticket (yours, by $LEASE_TICKET and its token)"),
-				text("base", "REV", "count commits since this one (the branch's upstream; no commits without one)"),
+				text("base", "REV", "count commits since this one (the branch's upstream, if any)"),
 			},
 			Description: `What was changed is what commits since the base, the index and the work tree
 change, files that git does not know yet included. Lists each path outside the

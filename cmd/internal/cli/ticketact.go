@@ -19,7 +19,7 @@ func ticketAddCommand(c *call) *cli.Command {
 the ticket can start once it is approved.
 
 examples:
-  lease ticket add 42 --title 'Fix the login' --scope repo/api --scope terminal-1
+  lease ticket add 42 --title 'Fix it' --scope repo/api --scope terminal-1
   lease ticket add fix-login --scope repo/web/login`,
 		Action: func(ctx *cli.Context) error {
 			o := &options{ctx: ctx}
@@ -45,11 +45,12 @@ func ticketApproveCommand(c *call) *cli.Command {
 
 examples:
   lease ticket approve 42
-  lease ticket ls --json | jq -r 'select(.status == "PROPOSED") | .id'`)
+  lease ticket approve 42 && lease run --ticket 42 -- ./worker.sh`)
 }
 
 func ticketCheckpointCommand(c *call) *cli.Command {
-	return actCommand(c, fslease.VerbCheckpoint, "say that the work goes on: the session lasts anew", `Without a checkpoint in time the session ends, and the ticket is BLOCKED. `+tokenRule+`
+	return actCommand(c, fslease.VerbCheckpoint, "say that the work goes on: the session lasts anew", `Without a checkpoint in time the session ends, and the ticket is BLOCKED.
+`+tokenRule+`
 
 examples:
   lease ticket checkpoint 42 --token 7 --note 'tests pass'
@@ -57,8 +58,9 @@ examples:
 }
 
 func ticketReviewCommand(c *call) *cli.Command {
-	return actCommand(c, fslease.VerbReview, "end the session: the work is to be looked at", `In REVIEW the ticket keeps its scope, until somebody says done, reopen or cancel,
-or starts it again. `+tokenRule+`
+	return actCommand(c, fslease.VerbReview, "end the session: the work is to be looked at", `In REVIEW the ticket keeps its scope, until somebody says done, reopen or
+cancel, or starts it again.
+`+tokenRule+`
 
 examples:
   lease ticket review 42 --token 7 --note 'see branch fix-login'
@@ -66,8 +68,9 @@ examples:
 }
 
 func ticketBlockCommand(c *call) *cli.Command {
-	return actCommand(c, fslease.VerbBlock, "end the session: the work cannot go on", `BLOCKED the ticket keeps its scope, until somebody says done, reopen or cancel, or
-starts it again. `+tokenRule+`
+	return actCommand(c, fslease.VerbBlock, "end the session: the work cannot go on", `BLOCKED the ticket keeps its scope, until somebody says done, reopen or
+cancel, or starts it again.
+`+tokenRule+`
 
 examples:
   lease ticket block 42 --token 7 --note 'needs a decision about the schema'
@@ -75,7 +78,8 @@ examples:
 }
 
 func ticketDoneCommand(c *call) *cli.Command {
-	return actCommand(c, fslease.VerbDone, "the work is finished: DONE, the scope is free", `From BLOCKED and REVIEW no token is needed. `+tokenRule+`
+	return actCommand(c, fslease.VerbDone, "the work is finished: DONE, the scope is free", `From BLOCKED and REVIEW no token is needed.
+`+tokenRule+`
 
 examples:
   lease ticket done 42
@@ -83,7 +87,8 @@ examples:
 }
 
 func ticketReopenCommand(c *call) *cli.Command {
-	return actCommand(c, fslease.VerbReopen, "back to READY, the scope is free", `From BLOCKED and REVIEW. To go on with the scope reserved, start it again instead.
+	return actCommand(c, fslease.VerbReopen, "back to READY, the scope is free", `From BLOCKED and REVIEW. To go on with the scope reserved, start it again
+instead.
 
 examples:
   lease ticket reopen 42
@@ -98,8 +103,8 @@ examples:
   lease ticket cancel 42 --force --reason 'it touches the wrong files'`)
 }
 
-const tokenRule = `The token is what start
-printed; without --token it is taken from LEASE_KEYS or LEASE_TOKEN.`
+const tokenRule = `The token is what start printed; without --token it is taken from LEASE_KEYS or
+LEASE_TOKEN.`
 
 // actCommand is one transition of a ticket, or a checkpoint.
 func actCommand(c *call, verb fslease.Verb, usage, description string) *cli.Command {
@@ -111,7 +116,7 @@ func actCommand(c *call, verb fslease.Verb, usage, description string) *cli.Comm
 		words += " [--token N | --force --reason TEXT]"
 		flags = forceOptions()
 	default:
-		words += " (--token N | --force --reason TEXT) [--note TEXT]"
+		words += " (--token N | --force --reason TEXT)\n    [--note TEXT]"
 		flags = append(forceOptions(), text("note", "TEXT", "for the history"))
 	}
 	return &cli.Command{

@@ -13,7 +13,7 @@ import (
 func ticketLsCommand(c *call) *cli.Command {
 	return &cli.Command{
 		Name:      "ls",
-		Usage:     "list tickets, since when they are what they are, and what they keep",
+		Usage:     "list tickets: status, since when, and what they keep",
 		UsageText: "lease ticket ls",
 		Description: `Everything that is reserved has to be decided on by somebody: look for what has
 been BLOCKED or in REVIEW for long. In a pipe the lines are tab-separated: id,

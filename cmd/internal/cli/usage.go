@@ -72,14 +72,12 @@ token is not current; of run and fenced the command's own, 125 lease's trouble
 func page(path string, cmd *cli.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "lease %s: %s\n", path, cmd.Usage)
-	if cmd.UsageText != "" {
-		b.WriteString("\nusage: " + strings.ReplaceAll(cmd.UsageText, "\n", "\n       ") + "\n")
-	}
+	b.WriteString("usage: " + strings.ReplaceAll(cmd.UsageText, "\n", "\n       ") + "\n")
 	if len(cmd.Subcommands) > 0 {
-		b.WriteString("\ncommands:\n" + commandList(cmd.Subcommands))
+		b.WriteString("\n" + commandList(cmd.Subcommands))
 	}
 	if len(cmd.Flags) > 0 {
-		b.WriteString("\noptions:\n" + optionList(cmd.Flags))
+		b.WriteString("\n" + optionList(cmd.Flags))
 	}
 	if cmd.Description != "" {
 		b.WriteString("\n" + cmd.Description + "\n")
