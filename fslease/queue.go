@@ -33,7 +33,7 @@ func (a *acquisition) surveyQueue(r Reader, f *finding) error {
 	if f.held != nil {
 		return nil
 	}
-	f.held = &HeldError{Key: a.keys[0], Waiter: last}
+	f.held = &HeldError{Key: a.firstOf(*last), Waiter: last}
 	if a.queued != nil {
 		f.held.Place = len(places) + 1
 	}
@@ -44,10 +44,21 @@ func (a *acquisition) surveyQueue(r Reader, f *finding) error {
 	return a.watchTurn(r, f, *first)
 }
 
+// firstOf returns the first key that w waits for too.
+func (a *acquisition) firstOf(w Waiter) Key {
+	i := slices.IndexFunc(a.keys, func(k Key) bool { return w.Overlaps([]Key{k}) })
+	return a.keys[max(i, 0)]
+}
+
 // placesAhead returns the places of overlapping keys with a lower number than the caller's; if it is not
-// queued, all of them.
+// queued, all of them. Nobody is ahead for a key that is the caller's already, being reserved for the
+// ticket that it starts again: who waits for that waits for the ticket to end.
 func (a *acquisition) placesAhead(r Reader) ([]Place, error) {
-	places, err := r.Places(a.keys...)
+	wanted := slices.DeleteFunc(slices.Clone(a.keys), func(k Key) bool { return a.reservedAlready(a.states[k]) })
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	places, err := r.Places(wanted...)
 	if err != nil || a.queued == nil {
 		return places, err
 	}

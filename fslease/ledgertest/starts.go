@@ -58,6 +58,22 @@ var startCases = []testCase{
 		s.ok(s.fence(l, "repo").Unlock()) // dropped again
 	}},
 
+	{"waiters", "who waits for the scope of a blocked ticket does not keep it from being started again", func(s *suite) {
+		m, _ := s.manager()
+		s.ticketFor(m, "42", "a", "repo/api")
+		token := s.start(m, "42").Generation
+		s.act(m, "42", fslease.Act{Verb: fslease.VerbBlock, Token: token}, fslease.Blocked)
+		s.enqueue("repo")
+		again := s.start(m, "42").Generation
+		s.act(m, "42", fslease.Act{Verb: fslease.VerbBlock, Token: again}, fslease.Blocked)
+		s.act(m, "42", fslease.Act{Verb: fslease.VerbReopen}, fslease.Ready)
+		_, err := m.StartTicket(s.Context(), fslease.Start{Ticket: "42"})
+		var held *fslease.HeldError
+		if !errors.As(err, &held) || held.Waiter == nil || held.Key != "repo/api" {
+			s.Errorf("a try passed who waits for a scope that is not reserved: %v (%T)", err, err)
+		}
+	}},
+
 	{"one session", "of eight who start one ticket at once one has a session, and the others are refused", func(s *suite) {
 		for round := range 3 {
 			id := fmt.Sprint(round)
