@@ -14,11 +14,14 @@ import (
 	"syscall"
 	"time"
 
+	"fslease/internal/torture/identity"
 	"fslease/internal/torture/kit"
 )
 
 // parts are run in this order.
-var parts = []kit.Part{}
+var parts = []kit.Part{
+	identity.Part,
+}
 
 func main() { os.Exit(harness{parts, kit.Build}.run(os.Args[1:], os.Stdout, os.Stderr)) }
 

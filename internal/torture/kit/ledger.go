@@ -75,6 +75,9 @@ func (l *Ledger) With(binary string) *Ledger {
 	return &c
 }
 
+// Environ is the environment in which commands run, for those who start them by themselves.
+func (l *Ledger) Environ() []string { return append([]string{}, l.env...) }
+
 // Close kills every process that was started on the ledger, with its descendants, and removes the ledger.
 func (l *Ledger) Close() {
 	for deadline := time.Now().Add(HangGuard); ; time.Sleep(time.Millisecond) {
