@@ -1,0 +1,14 @@
+package history
+
+import (
+	"testing"
+
+	"fslease/internal/torture/kit"
+)
+
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	kit.Test(t, Part, 0.02)
+}
+
+func TestFaultsFit(t *testing.T) { kit.TestFaults(t, Part) }
