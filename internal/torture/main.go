@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"fslease/internal/torture/fence"
 	"fslease/internal/torture/history"
 	"fslease/internal/torture/identity"
 	"fslease/internal/torture/kit"
@@ -21,6 +22,7 @@ import (
 
 // parts are run in this order.
 var parts = []kit.Part{
+	fence.Part,
 	identity.Part,
 	history.Part,
 }

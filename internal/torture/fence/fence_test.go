@@ -1,0 +1,14 @@
+package fence
+
+import (
+	"testing"
+
+	"fslease/internal/torture/kit"
+)
+
+func TestFence(t *testing.T) {
+	t.Parallel()
+	kit.Test(t, Part, 0.01)
+}
+
+func TestFaults(t *testing.T) { kit.TestFaults(t, Part) }

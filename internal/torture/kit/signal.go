@@ -1,0 +1,25 @@
+package kit
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Signal sends a signal to one of the ledger's processes, and reports whether it still ran. A process that was given the same
+// pid later is never hit.
+func (l *Ledger) Signal(pid int, sig syscall.Signal) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // of the process that is open; empty for a zombie
+	if err != nil || !bytes.Contains(env, []byte(l.mark+"\x00")) {
+		return false
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0) == nil
+}
