@@ -26,6 +26,7 @@ type Work struct {
 	ID     string
 	Start  int64
 	End    int64 // 0 if it was killed, or still runs
+	Told   []int64 // when it was told to end, if it was started with a word for that
 	Tokens map[string]int64
 }
 
@@ -49,9 +50,10 @@ func (w *Witness) On(l *Ledger) *Witness {
 	return &Witness{t: w.t, binary: w.binary, dir: filepath.Dir(l.Dir)}
 }
 
-// Command is the work, as words to stand after --.
-func (w *Witness) Command(id string, lasts time.Duration) []string {
-	return []string{w.binary, w.dir, id, lasts.String()}
+// Command is the work, as words to stand after --. A last word says what it does when it is told to end by TERM, beside noting that: heed
+// or go-on.
+func (w *Witness) Command(id string, lasts time.Duration, told ...string) []string {
+	return append([]string{w.binary, w.dir, id, lasts.String()}, told...)
 }
 
 // Log reads what ran so far, in the order in which it started. Work that met other work on an overlapping key is a violation.
@@ -81,6 +83,8 @@ func (w *Witness) Log() []Work {
 		case "start":
 			index[f[2]] = len(works)
 			works = append(works, Work{ID: f[2], Start: at, Tokens: tokens(f[3:])})
+		case "told":
+			works[index[f[2]]].Told = append(works[index[f[2]]].Told, at)
 		case "end":
 			works[index[f[2]]].End = at
 		}

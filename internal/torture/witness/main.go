@@ -1,14 +1,16 @@
 // Command witness is the work that runs under leases in the torture harness: it says when it ran and under which tokens, and
 // whether it met other work that should not run at the same time.
 //
-//	witness DIR ID DURATION
+//	witness DIR ID DURATION [heed|go-on]
 //
+// With a fourth word it notes that it was told to end by TERM, and then does so or not.
 // It takes locks of its own, beside those under test: one on a file of each key in LEASE_KEYS, shared ones on those of the
-// keys above. What it sees are lines in DIR/log: start, end and clash, each with CLOCK_MONOTONIC and its ID.
+// keys above. What it sees are lines in DIR/log: start, told, end and clash, each with CLOCK_MONOTONIC and its ID.
 package main
 
 import (
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +19,12 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
+	if len(os.Args) < 4 {
 		os.Exit(2)
+	}
+	told := make(chan os.Signal, 10)
+	if len(os.Args) > 4 {
+		signal.Notify(told, unix.SIGTERM)
 	}
 	dir, id := os.Args[1], os.Args[2]
 	rest, err := time.ParseDuration(os.Args[3])
@@ -43,8 +49,18 @@ func main() {
 		}
 	}
 	say("start", keys)
-	time.Sleep(rest)
-	say("end", "")
+	for ends := time.After(rest); ; {
+		select {
+		case <-told:
+			say("told", "")
+			if os.Args[4] == "heed" {
+				return
+			}
+		case <-ends:
+			say("end", "")
+			return
+		}
+	}
 }
 
 // alone reports whether no other witness works at, above or below key. It stays so while this process lives.
