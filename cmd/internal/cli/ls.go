@@ -47,7 +47,7 @@ func (c *call) ls(ctx *cli.Context) error {
 		return err
 	}
 	list := &listing{c: c, l: l, view: l.View(ctx.Context), screen: c.screen(), now: time.Now(), out: bufio.NewWriter(c.stdout)}
-	if list.waiting, err = waitingByKey(list.view); err != nil {
+	if list.waiting, err = readQueues(list.view); err != nil {
 		return err
 	}
 	if err := list.view.Walk(prefix, o.flag("all"), list.visit); err != nil {
@@ -64,7 +64,7 @@ type listing struct {
 	screen  *screen
 	now     time.Time
 	out     *bufio.Writer
-	waiting map[fslease.Key]int
+	waiting queues
 	rows    [][]cell
 	trouble error // the first record that cannot be read
 }
@@ -101,7 +101,7 @@ func (l *listing) row(look fslease.Look) []cell {
 	rec, renewed := shown(look.State)
 	text := func(s string) cell { return cell{escape(s), plain} }
 	waiting := ""
-	if n := l.waiting[rec.Key]; n > 0 {
+	if n := l.waiting.at(rec.Key); n > 0 {
 		waiting = strconv.Itoa(n)
 	}
 	return []cell{
@@ -141,7 +141,7 @@ func (l *listing) value(look fslease.Look) error {
 			Verdict string `json:"verdict"`
 			Reason  string `json:"reason"`
 			Waiting int    `json:"waiting"`
-		}{verdict, reason, l.waiting[cur.Key]})
+		}{verdict, reason, l.waiting.at(cur.Key)})
 		if err != nil {
 			return err
 		}
@@ -162,12 +162,26 @@ func (l *listing) end() error {
 	return l.trouble
 }
 
-// waitingByKey counts who waits for each key.
-func waitingByKey(view fslease.Reader) (map[fslease.Key]int, error) {
+// queues counts the places in line for each key, and for each key those below it.
+type queues struct{ own, below map[fslease.Key]int }
+
+func readQueues(view fslease.Reader) (queues, error) {
+	q := queues{map[fslease.Key]int{}, map[fslease.Key]int{}}
 	places, err := view.Places()
-	n := map[fslease.Key]int{}
 	for _, p := range places {
-		n[p.Key]++
+		q.own[p.Key]++
+		for _, above := range p.Key.Ancestors() {
+			q.below[above]++
+		}
 	}
-	return n, err
+	return q, err
+}
+
+// at is how many places in line overlap key: each of them may be in the way of its holder's successor.
+func (q queues) at(key fslease.Key) int {
+	n := q.own[key] + q.below[key]
+	for _, above := range key.Ancestors() {
+		n += q.own[above]
+	}
+	return n
 }

@@ -17,8 +17,8 @@ func showCommand(c *call) *cli.Command {
 		Usage:     "say everything about one key",
 		UsageText: "lease show KEY",
 		Description: `Who has it and whether that still counts, since when, who waits, which
-processes keep its fence, how it was last given up, and what an acquire would
-meet now. Exit code 1 if the key was never held.
+processes keep its fence, how it was last given up, what an acquire would meet
+now, and how to free it. Exit code 1 if the key was never held.
 
 examples:
   lease show deploy
@@ -35,6 +35,7 @@ type portrait struct {
 	look    fslease.Look
 	queue   []fslease.Waiter // living ones
 	keepers []fslease.Keeper
+	next    outlook
 }
 
 func (c *call) show(ctx *cli.Context) error {
@@ -51,15 +52,17 @@ func (c *call) show(ctx *cli.Context) error {
 	if p.look, err = l.leases.Look(ctx.Context, key); err != nil {
 		return err
 	}
+	if err := p.surroundings(); err != nil {
+		return err
+	}
 	if p.look.State == (fslease.State{}) {
 		c.exit = 1
 		if !c.json {
 			c.tell("%s was never held", key)
 		}
-		return nil
-	}
-	if err := p.surroundings(); err != nil {
-		return err
+		if p.next == atOnce {
+			return nil
+		}
 	}
 	if c.json {
 		v, err := p.json()
@@ -68,14 +71,10 @@ func (c *call) show(ctx *cli.Context) error {
 		}
 		return c.value(v)
 	}
-	text, err := p.text(c.screen())
-	if err != nil {
-		return err
-	}
-	return c.answer(text)
+	return c.answer(p.text(c.screen()))
 }
 
-// surroundings reads who waits for the key and who keeps its fence.
+// surroundings reads who waits for the key, who keeps its fence, and what is in the way of an acquire.
 func (p *portrait) surroundings() error {
 	waiters, err := fslease.Waiters(p.view, p.key)
 	if err != nil {
@@ -86,7 +85,10 @@ func (p *portrait) surroundings() error {
 			p.queue = append(p.queue, w)
 		}
 	}
-	p.keepers, err = p.view.Keepers(p.key)
+	if p.keepers, err = p.view.Keepers(p.key); err != nil {
+		return err
+	}
+	p.next, err = p.outlook()
 	return err
 }
 
@@ -128,7 +130,7 @@ func (k keyOnly) MarshalJSON() ([]byte, error) {
 }
 
 // text is the page for people; in a pipe a name and a value a line.
-func (p *portrait) text(s *screen) (string, error) {
+func (p *portrait) text(s *screen) string {
 	out := &lines{screen: s, width: 10}
 	when := stamp(s)
 	out.add("key", string(p.key))
@@ -137,9 +139,14 @@ func (p *portrait) text(s *screen) (string, error) {
 		p.lease(out, *cur, when)
 	}
 	p.around(out, when)
-	next, err := p.outlook()
-	out.add("acquire", next)
-	return out.b.String(), err
+	out.add("acquire", p.next.meets)
+	if p.next.because != "" {
+		out.add("because", p.next.because)
+	}
+	if p.next.free != "" {
+		out.add("to free", p.next.free)
+	}
+	return out.b.String()
 }
 
 func (p *portrait) lease(out *lines, cur fslease.Record, when func(time.Time) string) {
@@ -148,9 +155,17 @@ func (p *portrait) lease(out *lines, cur fslease.Record, when func(time.Time) st
 		out.add("holder", fmt.Sprintf("ticket %s, session %d", cur.Holder.Ticket, cur.Holder.Session))
 	} else {
 		h := cur.Holder
-		out.add("holder", fmt.Sprintf("%s@%s pid %d", h.User, h.Host, h.PID))
+		who := fmt.Sprintf("%s@%s pid %d", h.User, h.Host, h.PID)
+		if h.PID != 0 && !p.here(h) {
+			who += ", which is another process here, or none"
+		}
+		out.add("holder", who)
 		if len(h.Command) > 0 {
-			out.add("command", strings.Join(h.Command, " "))
+			command := strings.Join(h.Command, " ")
+			if p.waitsForFence(h, p.keepers) {
+				command += " (not begun: it waits for the fence)"
+			}
+			out.add("command", command)
 		}
 		if h.Cwd != "" {
 			out.add("directory", h.Cwd)
@@ -180,6 +195,9 @@ func (p *portrait) around(out *lines, when func(time.Time) string) {
 	var queue []string
 	for i, w := range p.queue {
 		line := fmt.Sprintf("%d. %s since %s", i+1, describe(w.Holder), when(w.Since))
+		if w.Turn != nil {
+			line += ", passed over until it wakes"
+		}
 		if w.Note != "" {
 			line += " (" + w.Note + ")"
 		}
@@ -196,41 +214,4 @@ func (p *portrait) around(out *lines, when func(time.Time) string) {
 			out.add("unclean", fmt.Sprintf("%d times in a row given up without a release", t.Unclean))
 		}
 	}
-}
-
-// outlook says what an acquire of the key would meet now: what overlaps it counts too.
-func (p *portrait) outlook() (string, error) {
-	states, err := p.view.Overlapping(p.key)
-	if err != nil {
-		return "", err
-	}
-	burial := ""
-	for _, st := range states {
-		cur := st.Current()
-		if cur == nil {
-			continue
-		}
-		look, err := p.l.leases.Judge(p.view, st)
-		if err != nil {
-			return "", err
-		}
-		if look.Judgement.Takeover {
-			burial = fmt.Sprintf("at once, taking over from generation %d of %s (%s)", cur.Generation, cur.Key, stateWord(look).text)
-			continue
-		}
-		text := fmt.Sprintf("waits for %s, held by %s", cur.Key, describe(cur.Holder))
-		if wait := look.Judgement.Wait; wait > 0 && look.Judgement.Verdict.Life != fslease.Alive {
-			text += fmt.Sprintf("; taken over if it is silent for another %s", fslease.Seconds(wait))
-		}
-		return text, nil
-	}
-	switch {
-	case len(p.queue) > 0:
-		return fmt.Sprintf("waits in line behind %d", len(p.queue)), nil
-	case len(p.keepers) > 0:
-		return "waits for the fence", nil
-	case burial != "":
-		return burial, nil
-	}
-	return "at once", nil
 }
