@@ -44,13 +44,13 @@ func run(t *kit.T) {
 	if err != nil {
 		panic(err)
 	}
-	strangers(t, witness)
 	for n, done := 0, 0; done < t.Scale(100_000) && !t.Ended(); n++ {
 		r := &round{T: t, ledger: t.Ledger(), number: n, rand: rand.New(rand.NewPCG(t.Uint64(), t.Uint64()))}
 		r.witness = witness.On(r.ledger)
 		r.left.Store(roundOperations)
 		done += r.run()
 	}
+	strangers(t, witness)
 }
 
 // A round is the work of some workers on one ledger.

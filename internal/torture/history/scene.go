@@ -4,55 +4,59 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"fslease/internal/torture/kit"
 )
 
-// strangers lets a hand remove the record of a lease while its holder sleeps, so that somebody else is given the same generation
-// of the same key. The holder must not take the other's lease for its own when it wakes.
+// strangers lets a hand remove the record of a lease, so that somebody else is given the same generation of the same key before
+// the holder renews. The holder must not take the other's lease for its own.
 func strangers(t *kit.T, witness *kit.Witness) {
+	for !t.Ended() && !meet(t, witness) { // the holder renewed first, and left a tombstone
+	}
+}
+
+// meet reports whether the two were given the same generation.
+func meet(t *kit.T, witness *kit.Witness) bool {
 	l := t.Ledger()
 	defer l.Close()
 	witness = witness.On(l)
 	record := filepath.Join(l.Dir, "leases", "k.json")
-	first := l.Start(append([]string{"run", "--heartbeat", "50ms", "--ttl", "1m", "k", "--"}, witness.Command("first", time.Minute)...)...)
+	first := l.Start(append([]string{"run", "--heartbeat", "1s", "--ttl", "1m", "k", "--"}, witness.Command("first", time.Minute)...)...)
 	if !l.Until("the first command runs", func() bool { return len(witness.Log()) == 1 }) {
-		return
+		return false
 	}
-	_ = first.Process.Signal(syscall.SIGSTOP)
 	_ = os.Remove(record)
 	second := l.Start(append([]string{"run", "-q", "k", "--"}, witness.Command("second", 0)...)...)
-	var theirs lease
-	if !l.Until("the second has a lease", func() bool { return theirs.read(record) }) {
-		return
+	var theirs, now lease
+	if !l.Until("the second has a lease", func() bool { return theirs.read(record) }) || theirs.Generation != 1 {
+		return false
 	}
-	_ = first.Process.Signal(syscall.SIGCONT)
-	var now lease
-	ended := l.Until("the first is told", func() bool {
-		select {
-		case <-first.Ended():
-			return true
-		default:
-			return now.read(record) && now.Holder.ID == theirs.Holder.ID && now.Revision > theirs.Revision
-		}
+	told := l.Until("the first renews, or is told that it cannot", func() bool {
+		return ended(first) || now.read(record) && now.Holder.ID == theirs.Holder.ID && now.Revision > theirs.Revision
 	})
-	if !ended {
-		return
+	if !told {
+		return false
 	}
-	select {
-	case <-first.Ended():
-	case <-time.After(time.Second): // its last renewal may have been before it was told
-		t.Violate("generation %d of a key was given to a second process after a hand had removed the record, and the first went on renewing the other's lease, to revision %d",
-			now.Generation, now.Revision)
-		return
+	if !ended(first) {
+		t.Violate("generation 1 of a key was given to a second process after a hand had removed the record, and the first renewed the other's lease, to revision %d", now.Revision)
+		return true
 	}
 	if got := first.Wait(); got.Code != 76 {
-		t.Violate("the first of two holders of generation %d, whose record a hand had removed, was not told: %s", theirs.Generation, got)
+		t.Violate("the first of two holders of generation 1, whose record a hand had removed, was not told: %s", got)
 	}
 	if got := second.Wait(); got.Code != 0 || len(witness.Log()) != 2 {
-		t.Violate("the second of two holders of generation %d did not get its turn: %s", theirs.Generation, got)
+		t.Violate("the second of two holders of generation 1 did not get its turn: %s", got)
+	}
+	return true
+}
+
+func ended(p *kit.Process) bool {
+	select {
+	case <-p.Ended():
+		return true
+	default:
+		return false
 	}
 }
 
