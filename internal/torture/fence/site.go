@@ -72,7 +72,7 @@ type work struct {
 
 func (s *site) start(k task) *work {
 	run := int(s.runs.Add(1))
-	l := s.Env(append([]string{fmt.Sprintf("WORK_RUN=%d", run), "WORK_KEYS=" + strings.Join(k.held(), " ")}, k.env()...)...)
+	l := s.Env(append([]string{fmt.Sprintf("WORK_RUN=%d", run), "WORK_FORM=" + string(k.form), "WORK_KEYS=" + strings.Join(k.held(), " ")}, k.env()...)...)
 	script, args := k.command()
 	return &work{l.StartSh(script, args...), s, k, run}
 }
@@ -116,14 +116,11 @@ func (w *work) untilMarked(role string, n int) []int {
 // end kills processes, and returns when they are gone.
 func (s *site) end(pids ...int) {
 	for _, pid := range pids {
-		s.Signal(pid, syscall.SIGKILL)
-		s.untilGone(pid)
+		s.Until(fmt.Sprintf("process %d has ended", pid), func() bool {
+			s.Signal(pid, syscall.SIGKILL)
+			return gone(pid)
+		})
 	}
-}
-
-// untilGone waits until a process has ended; it may be a zombie still.
-func (s *site) untilGone(pid int) {
-	s.Until(fmt.Sprintf("process %d has ended", pid), func() bool { return gone(pid) })
 }
 
 // gone reports whether a process has ended or is a zombie.

@@ -36,16 +36,16 @@ type form string
 
 const (
 	plain   form = "run"
-	detach  form = "run, in a session of its own"
-	redir   form = "run, and the shell uses the descriptors 3 to 40"
-	few     form = "run, with 40 descriptors"
-	tree    form = "run --fence=tree"
-	exec    form = "run --exec"
-	nested  form = "run in a run"
-	joins   form = "fenced in a run"
-	fenced  form = "acquire, fenced"
-	closing form = "run, and a Python command whose child has no fence"
-	closer  form = "run, and a Python command that closes its descriptors"
+	detach  form = "setsid"         // the command has a session of its own
+	redir   form = "redirections"   // a shell takes the descriptors 3 to 40 for itself
+	few     form = "ulimit"         // no more than 40 descriptors
+	tree    form = "tree"           // --fence=tree
+	exec    form = "exec"           // --exec
+	nested  form = "nested"         // a run in a run
+	joins   form = "joins"          // fenced in a run
+	fenced  form = "fenced"         // under the token of acquire
+	closing form = "python"         // whose child has no fence
+	closer  form = "python-closing" // which has closed its fence
 )
 
 // forms are those that lease's users are free to take.
@@ -60,7 +60,7 @@ var scripts = map[form]string{
 	tree:    `exec lease run --fence=tree OPTIONS KEYS -- "$@"`,
 	exec:    `exec lease run --exec OPTIONS KEYS -- "$@"`,
 	nested:  `exec lease run OPTIONS outer -- lease run OPTIONS KEYS -- "$@"`,
-	joins:   `exec lease run OPTIONS KEYS -- sh -c 'lease fenced "$LEASE_KEY" --token "$LEASE_TOKEN" -- "$@"' sh "$@"`,
+	joins:   `exec lease run OPTIONS KEYS -- sh -c 'exec lease fenced "$LEASE_KEY" --token "$LEASE_TOKEN" -- "$@"' sh "$@"`,
 	fenced:  `token=$(lease acquire OPTIONS --pid $$ KEYS) && lease fenced KEYS --token "$token" -- "$@"; code=$?; lease release KEYS --token "$token"; exit $code`,
 	closing: `exec lease run OPTIONS KEYS -- python3 -c 'import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))' "$@"`,
 	closer:  `exec lease run OPTIONS KEYS -- python3 -c 'import os, sys; os.closerange(3, 4096); os.execvp(sys.argv[1], sys.argv[1:])' "$@"`,
@@ -109,8 +109,8 @@ func randomTask(r *rand.Rand) task {
 		k.keys = append(k.keys, second)
 	}
 	for range r.IntN(3) {
-		if k.form == closing {
-			break // its descendants have no fence
+		if k.form == closing || k.form == joins {
+			break // the descendants have no fence, or the run takes the end of fenced for one in good order
 		}
 		k.family = append(k.family, pick(r, []string{"wait", "leave"}), pick(r, []string{"0.02", "0.06", "0.15"}))
 	}

@@ -5,7 +5,7 @@
 #   sh work.sh ROLE SECONDS [wait SECONDS | leave SECONDS]...
 #
 # ROLE is command for the process that lease starts, child for the others. wait is a child that is waited for, leave a daemon that is
-# left behind. WORK_DIR is where the marks are, WORK_RUN the number of the run, WORK_KEYS its keys. WORK_TREE says that the fence lasts for
+# left behind. WORK_DIR is where the marks are, WORK_RUN the number of the run, WORK_FORM its form, WORK_KEYS its keys. WORK_TREE says that the fence lasts for
 # daemons too, WORK_HEED that a signal to end is heeded by an orderly exit, WORK_PARENT that the parent is the command, which alone has the
 # fence: this work is only safe as long as it lives.
 cd "${WORK_DIR:?}" || exit 1
@@ -41,18 +41,20 @@ me=$$
 [ "$role" = command ] && [ -n "$WORK_PARENT" ] && me=$PPID
 look "$me" || exit 1
 mark=marks/$WORK_RUN.$me.$role
-echo "$began $WORK_KEYS" >"$mark"
+echo "$began $WORK_FORM $WORK_KEYS" >"$mark"
 
 for other in marks/*; do
 	name=${other#marks/}
 	run=${name%%.*} rest=${name#*.}
 	pid=${rest%.*}
 	[ "$run" = "$WORK_RUN" ] && continue
-	read -r since keys <"$other" || continue # it is being written, and its process looks after us; or its work is done
+	read -r since form keys <"$other" || continue # it is being written, and its process looks after us; or its work is done
 	[ "${rest#*.}" = child ] && [ -e "ended/$run" ] && continue # left behind by a command that ended by itself
 	# shellcheck disable=SC2086 # several keys
 	overlap $keys || continue
-	works "$pid" "$since" && echo "run $WORK_RUN ($role, pid $me, on $WORK_KEYS) beside run $run (${rest#*.}, pid $pid, on $keys)" >>overlap
+	works "$pid" "$since" || continue
+	[ "$role" = child ] && [ -e "ended/$WORK_RUN" ] && continue # left behind itself
+	echo "run $WORK_RUN ($WORK_FORM: $role, pid $me, on $WORK_KEYS) beside run $run ($form: ${rest#*.}, pid $pid, on $keys)" >>overlap
 done
 
 [ "$role" = child ] && exec sleep "$seconds"
@@ -60,7 +62,7 @@ done
 echo "$LEASE_KEYS" >"ran/$WORK_RUN"
 sleep "$seconds" &
 sleep=$!
-[ -n "$WORK_HEED" ] && trap 'kill $sleep; : >"heeded/$WORK_RUN"; exit 0' TERM HUP INT
+[ -n "$WORK_HEED" ] && trap 'kill $sleep 2>/dev/null; : >"heeded/$WORK_RUN"; exit 0' TERM HUP INT
 while [ $# -gt 0 ]; do
 	case $1 in
 	wait) sh "$WORK" child "$2" & ;;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +18,11 @@ func (l *Ledger) Signal(pid int, sig syscall.Signal) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // of the process that is open; empty for a zombie
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))         // of the process that is open
+	for tries := 0; err == nil && len(env) == 0 && tries < 100; tries++ { // a zombie, or just being replaced by exec
+		time.Sleep(100 * time.Microsecond)
+		env, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	}
 	if err != nil || !bytes.Contains(env, []byte(l.mark+"\x00")) {
 		return false
 	}

@@ -25,7 +25,7 @@ type Witness struct {
 type Work struct {
 	ID     string
 	Start  int64
-	End    int64 // 0 if it was killed, or still runs
+	End    int64   // 0 if it was killed, or still runs
 	Told   []int64 // when it was told to end, if it was started with a word for that
 	Tokens map[string]int64
 }
