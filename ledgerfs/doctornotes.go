@@ -24,7 +24,7 @@ func (e *examination) notes(ctx context.Context) {
 			e.note(name)
 		}
 	}, ".json")
-	e.files(queueDir, func(string) {}, ".json", ".turn")
+	e.files(queueDir, func(string) {}, ".json", turnSuffix)
 	e.files(sightingsDir, func(string) {}, ".json")
 	e.locksHeld()
 	e.journals(ctx)

@@ -15,7 +15,7 @@ import (
 // and marks of no entry.
 func (c *collector) waiters(context.Context) error {
 	return c.r.walkFiles(queueDir, func(name string) error {
-		if entry, ok := strings.CutSuffix(name, ".turn"); ok {
+		if entry, ok := strings.CutSuffix(name, turnSuffix); ok {
 			if c.l.has(entry + ".json") {
 				return nil
 			}

@@ -79,12 +79,19 @@ func queuePath(k fslease.Key) string     { return queueDir + "/" + encodeKey(k) 
 func placePath(p fslease.Place) string {
 	return fmt.Sprintf("%s/%06d.json", queuePath(p.Key), p.Number)
 }
-func turnPath(p fslease.Place) string { return fmt.Sprintf("%s/%06d.turn", queuePath(p.Key), p.Number) }
-func holderPath(id string) string     { return holdersDir + "/" + id + ".json" }
-func commandPath(id string) string    { return holdersDir + "/" + id + ".command.json" }
-func orphanPath(id string) string     { return orphansDir + "/" + id + ".json" }
-func ticketPath(id string) string     { return ticketsDir + "/" + encodeSegment(id) + ".json" }
-func activePath(id string) string     { return activeDir + "/" + encodeSegment(id) }
+
+// turnSuffix ends the name of the mark beside a queue entry. With a ~ in it no short segment of a key looks
+// like that: the folder of the queue of KEY/000012.turn would stand in its place.
+const turnSuffix = "~turn"
+
+func turnPath(p fslease.Place) string {
+	return fmt.Sprintf("%s/%06d%s", queuePath(p.Key), p.Number, turnSuffix)
+}
+func holderPath(id string) string  { return holdersDir + "/" + id + ".json" }
+func commandPath(id string) string { return holdersDir + "/" + id + ".command.json" }
+func orphanPath(id string) string  { return orphansDir + "/" + id + ".json" }
+func ticketPath(id string) string  { return ticketsDir + "/" + encodeSegment(id) + ".json" }
+func activePath(id string) string  { return activeDir + "/" + encodeSegment(id) }
 func sessionPath(id string, gen int64) string {
 	return fmt.Sprintf("%s/%s/%d.json", sessionsDir, encodeSegment(id), gen)
 }

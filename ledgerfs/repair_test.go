@@ -308,7 +308,7 @@ func TestRepairLeftovers(t *testing.T) {
 	put(t, l, "leases/k.json", string(record)) // its tombstone was written, and then came the crash
 	put(t, l, "leases/.k.json.tmp", "{")
 	put(t, l, "sightings/k.json", "{")
-	put(t, l, "queue/k/000007.turn", "{}")
+	put(t, l, "queue/k/000007~turn", "{}")
 	put(t, l, "leases/repo/notes.txt", "of a person")
 	put(t, l, "thesis.tex", "")
 	put(t, l, "holders/thesis.tex", "")
@@ -330,7 +330,7 @@ func TestRepairLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothingBroken(t, l.Examine(ctx, nil))
-	for _, name := range []string{"leases/k.json", "leases/.k.json.tmp", "sightings/k.json", "queue/k/000007.turn", "leases/repo/notes.txt"} {
+	for _, name := range []string{"leases/k.json", "leases/.k.json.tmp", "sightings/k.json", "queue/k/000007~turn", "leases/repo/notes.txt"} {
 		if l.has(name) {
 			t.Errorf("%s is still there", name)
 		}

@@ -61,7 +61,7 @@ func TestStoppedWaiterIsPassedOver(t *testing.T) {
 	last := wait(l, 2, "last", "k")
 	stopped.Signal(syscall.SIGCONT)
 	l.until("it is known to be awake", func() bool {
-		marks, _ := filepath.Glob(filepath.Join(l.Dir, "queue/k/*.turn"))
+		marks, _ := filepath.Glob(filepath.Join(l.Dir, "queue/k/*~turn"))
 		return len(marks) == 0
 	})
 	l.touch("go2")
