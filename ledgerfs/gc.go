@@ -87,6 +87,7 @@ type collector struct {
 	dry    bool
 	floor  int64           // every generation handed out from now on is above it; 0: not raised yet
 	made   map[string]bool // lock files that the collector itself had to make
+	synced map[string]bool // folders of leases
 	got    Collected
 }
 
@@ -127,7 +128,7 @@ const (
 
 // collector returns one for litter only.
 func (l *Ledger) collector(dry bool) *collector {
-	return &collector{l: l, r: &reader{l: l}, now: time.Now(), dry: dry, made: map[string]bool{}}
+	return &collector{l: l, r: &reader{l: l}, now: time.Now(), dry: dry, made: map[string]bool{}, synced: map[string]bool{}}
 }
 
 func (c *collector) run(ctx context.Context, steps ...func(context.Context) error) error {

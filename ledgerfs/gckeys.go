@@ -3,6 +3,7 @@ package ledgerfs
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -239,6 +240,9 @@ func (c *collector) clear(e string, todo clearing) (stays bool, err error) {
 		}
 	}
 	if todo.tomb {
+		if err := c.settleLease(e); err != nil {
+			return true, err
+		}
 		if err := c.drop(path.Join(tombstonesDir, e)+".json", &c.got.Tombstones); err != nil {
 			return true, err
 		}
@@ -274,6 +278,24 @@ func (c *collector) clear(e string, todo clearing) (stays bool, err error) {
 		}
 	}
 	return todo.stays, nil
+}
+
+// settleLease makes sure, once a folder, that the leases that were removed from it stay so: in a power cut the
+// removal of the tombstone that says so may reach the disk first.
+func (c *collector) settleLease(e string) error {
+	folder := path.Dir(path.Join(leasesDir, e))
+	if c.dry || c.synced[folder] {
+		return nil
+	}
+	c.synced[folder] = true
+	err := c.l.fsys.SyncDir(folder)
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return c.l.fail(folder, err)
+	case folder == leasesDir:
+		return nil // there never was a lease
+	}
+	return c.settleLease(path.Dir(e)) // the folder went too
 }
 
 // fence removes a fence file unless some command keeps the fence. It is had while the file goes: whoever

@@ -79,7 +79,8 @@ func (l *Ledger) makeTemp(temp string, data []byte, c care) error {
 				return err
 			}
 		case errors.Is(err, fs.ErrNotExist):
-			if err := l.mkdirAll(path.Dir(temp), c == durable); err != nil {
+			// A folder of records is durable whoever makes it: what is written into it later needs no less.
+			if err := l.mkdirAll(path.Dir(temp), !strings.HasPrefix(temp, sightingsDir+"/")); err != nil {
 				return err
 			}
 		default:
