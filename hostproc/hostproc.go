@@ -35,6 +35,14 @@ func (*Processes) Of(pid int) (fslease.Holder, error) {
 	return h, err
 }
 
+// Child returns a child of this process that it has not waited for yet: what a judge compares, and nothing for people.
+func (*Processes) Child(pid int) (fslease.Holder, error) {
+	id, err := procinfo.Child(pid)
+	h := holder(id)
+	h.Evidence = fslease.EvidencePid
+	return h, err
+}
+
 // Judge says whether the process of a holder lives. local says that the record was found on a local file
 // system.
 func (*Processes) Judge(h fslease.Holder, local bool) fslease.Verdict {

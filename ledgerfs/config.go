@@ -1,12 +1,14 @@
 package ledgerfs
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"fslease/fslease"
 )
@@ -97,6 +99,26 @@ func parseConfig(data []byte) (config, error) {
 	return c, nil
 }
 
+// lastConfig remembers what ledger.json meant: it is read at every change, and is itself changed seldom.
+type lastConfig struct {
+	mu     sync.Mutex
+	text   []byte
+	parsed config
+}
+
+func (l *lastConfig) config(text []byte) (config, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text != nil && bytes.Equal(text, l.text) {
+		return l.parsed, nil
+	}
+	c, err := parseConfig(text)
+	if err == nil {
+		l.text, l.parsed = text, c
+	}
+	return c, err
+}
+
 func (c config) encode() []byte {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -120,7 +142,7 @@ func (l *Ledger) readConfig() (config, error) {
 	if err != nil {
 		return config{}, l.fail(configFile, err)
 	}
-	c, err := parseConfig(data)
+	c, err := l.understood.config(data)
 	if err != nil {
 		e := l.damaged(configFile, "", err).(*fslease.RepositoryError)
 		if strings.Contains(err.Error(), "setting") {

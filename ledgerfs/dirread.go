@@ -1,7 +1,7 @@
 package ledgerfs
 
 import (
-	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -15,21 +15,21 @@ func (d *dirFS) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer func() { _ = f.Close() }()
-	if st.Size > fslease.MaxRecordBytes {
-		return io.ReadAll(io.LimitReader(f, fslease.MaxRecordBytes+1))
+	defer func() { _ = unix.Close(fd) }()
+	// Package os would ask the poller about every file.
+	buf := make([]byte, min(st.Size, fslease.MaxRecordBytes)+1)
+	for n := 0; ; {
+		m, err := ignoreEINTR2(func() (int, error) { return unix.Read(fd, buf[n:]) })
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+		}
+		if n += m; m == 0 || n > fslease.MaxRecordBytes {
+			return buf[:n], nil
+		}
+		if n == len(buf) { // it grew meanwhile
+			buf = append(buf, make([]byte, min(n, fslease.MaxRecordBytes+1-n))...)
+		}
 	}
-	buf := make([]byte, st.Size+1)
-	n, err := io.ReadFull(f, buf)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return buf[:n], nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	rest, err := io.ReadAll(io.LimitReader(f, fslease.MaxRecordBytes)) // it grew meanwhile
-	return append(buf, rest...), err
 }
 
 func (d *dirFS) List(name string) ([]string, error) {

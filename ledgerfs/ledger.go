@@ -51,6 +51,8 @@ type Ledger struct {
 	network string // name of the network file system it lies on, "" for a local one
 	made    bool   // ledger.json was seen
 	self    *fslease.Holder
+
+	understood lastConfig
 }
 
 var _ fslease.Ledger = (*Ledger)(nil)

@@ -13,6 +13,7 @@ import (
 func (p *Presence) NoteCommand(records []fslease.Record, command fslease.Holder) error {
 	c := commandNote{Generation: records[0].Generation, Process: command}
 	c.Process.Kind, c.Process.ID, c.Process.Evidence = fslease.KindProcess, p.holder.ID, fslease.EvidencePid
+	c.Process.UID, c.Process.User, c.Process.Command, c.Process.Cwd = p.holder.UID, p.holder.User, p.holder.Command, p.holder.Cwd
 	for _, r := range records {
 		c.Keys = append(c.Keys, r.Key)
 	}

@@ -29,7 +29,7 @@ func openFile(name string) (int, error) {
 }
 
 func readAll(fd int, name string, limit int) ([]byte, error) {
-	buf := make([]byte, min(limit, 4<<10))
+	buf := make([]byte, min(limit, 1<<10))
 	for n := 0; ; {
 		m, err := unix.Read(fd, buf[n:])
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -77,12 +78,27 @@ func Self() (Identity, error) {
 // a mere thread are [ErrNoProcess]; a process that /proc hides is [ErrNotPermitted]. Cwd is empty where this
 // user may not see it, and Command is the bare name where there is no command line (kernel threads).
 func Of(pid int) (Identity, error) {
+	if err := proc.checkOwn(); err != nil {
+		return Identity{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return of(pid, procfs.describe)
+}
+
+// Child identifies a child of this process that it has not waited for yet, so that its number is certainly its own. Only what a
+// judge compares is found out: User, Command and Cwd stay empty, UID is 0. The errors are those of [Of].
+func Child(pid int) (Identity, error) {
+	return of(pid, func(p procfs, id *Identity) error {
+		st, err := p.stat(strconv.Itoa(pid))
+		id.StartTime = st.start
+		return err
+	})
+}
+
+// of identifies the process that has the number pid, with what describe reads about it.
+func of(pid int, describe func(procfs, *Identity) error) (Identity, error) {
 	id, err := here()
 	if err != nil {
 		return Identity{}, err
-	}
-	if err := proc.checkOwn(); err != nil {
-		return Identity{}, fmt.Errorf("process %d: %w", pid, err)
 	}
 	fd, err := openPidfd(pid)
 	switch {
@@ -94,7 +110,7 @@ func Of(pid int) (Identity, error) {
 	defer fd.close()
 	id.PID = pid
 	id.PidfdInode = fd.inode()
-	readErr := proc.describe(&id)
+	readErr := describe(proc, &id)
 	// Alive now means alive since fd was opened, so all that was read in between is of this process.
 	ended, err := fd.ended()
 	switch {

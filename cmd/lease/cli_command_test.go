@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // argvScript writes its arguments as they came, each ended by a zero byte.
@@ -100,6 +101,20 @@ func TestStandardOutputClosedEarly(t *testing.T) {
 	l.UntilFile("code2")
 	if strings.Contains(r.Stderr, "goroutine") {
 		t.Errorf("a stack was printed\n%v", r)
+	}
+}
+
+// A wrapper whose stderr nobody reads any more does not end before its command when it has something to say.
+func TestStandardErrorClosed(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	l.StartSh(`{ lease run --on-lost ignore --ttl 1s k -- sh -c 'echo yes >ready; until test -e go; do sleep 0.02; done; echo >ended' 2>&3; echo $? >code; } 3>&1 | true`)
+	l.UntilFile("ready")
+	l.Run("break", "k", "--reason", "to be told of").Want(t, 0)
+	time.Sleep(time.Second) // it is told at the next renewal, which nothing shows from outside
+	l.touch("go")
+	if code := l.UntilFile("code"); code != "76" || l.lines("ended") != 1 {
+		t.Errorf("exit code %s, the command has ended: %v", code, l.lines("ended") == 1)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"fslease/cmd/internal/cli"
+	_ "fslease/cmd/internal/uniproc"
 )
 
 func main() { os.Exit(cli.Run(os.Args[1:])) }

@@ -1,8 +1,6 @@
 package child
 
 import (
-	"os"
-	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -36,10 +34,6 @@ func Start(c Command) (*Process, error) {
 		// before the fork has not, and cannot be told apart: it has to be pressed again.
 		p = &Process{pid: pid, signals: s}
 		s.process, s.started = p, true
-
-		// A write to a closed stderr would end the wrapper before the command. Notify, not Ignore, which
-		// a command would inherit.
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		return nil
 	})
 	return p, err

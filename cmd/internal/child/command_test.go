@@ -228,22 +228,3 @@ func TestGrandchildKeepsStdout(t *testing.T) {
 	kill(t, sleeper, 9)
 	io.Copy(io.Discard, r)
 }
-
-// A wrapper that talks to a closed stderr does not end before the command.
-func TestClosedStderr(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	c := newCounter(t)
-	cmd := exec.Command("wrapper", "count", c.file, "SIGTERM")
-	cmd.Stderr, cmd.Env = w, append(os.Environ(), "TALK=1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	c.ready()
-	kill(t, cmd.Process.Pid, 15)
-	wantCode(t, cmd, 7)
-}

@@ -41,6 +41,12 @@ const (
 	saRestart  = 0x10000000
 )
 
+// flipMask blocks the signals of set on this thread and unblocks them again; old is for its own use. In
+// handler_*.s, because no Go code may run in between, which the runtime might move to another thread.
+//
+//go:noescape
+func flipMask(set, old *unix.Sigset_t)
+
 func openHandler(fd int) { handlerPipe = uintptr(fd) }
 
 // catch gives signals our handler.

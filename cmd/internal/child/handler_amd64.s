@@ -22,3 +22,19 @@ TEXT ·handlerAddresses(SB),NOSPLIT,$0-16
 	LEAQ restorer<>(SB), AX
 	MOVQ AX, restorer+8(FP)
 	RET
+
+// The sizes and numbers are those of rt_sigprocmask: 0 blocks, 2 sets, a set has 8 bytes.
+TEXT ·flipMask(SB),NOSPLIT,$0-16
+	MOVQ $0, DI
+	MOVQ set+0(FP), SI
+	MOVQ old+8(FP), DX
+	MOVQ $8, R10
+	MOVQ $14, AX
+	SYSCALL
+	MOVQ $2, DI
+	MOVQ old+8(FP), SI
+	MOVQ $0, DX
+	MOVQ $8, R10
+	MOVQ $14, AX
+	SYSCALL
+	RET

@@ -22,3 +22,19 @@ TEXT ·handlerAddresses(SB),NOSPLIT,$0-16
 	MOVD $restorer<>(SB), R0
 	MOVD R0, restorer+8(FP)
 	RET
+
+// The sizes and numbers are those of rt_sigprocmask: 0 blocks, 2 sets, a set has 8 bytes.
+TEXT ·flipMask(SB),NOSPLIT,$0-16
+	MOVD $0, R0
+	MOVD set+0(FP), R1
+	MOVD old+8(FP), R2
+	MOVD $8, R3
+	MOVD $135, R8
+	SVC
+	MOVD $2, R0
+	MOVD old+8(FP), R1
+	MOVD $0, R2
+	MOVD $8, R3
+	MOVD $135, R8
+	SVC
+	RET

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,14 @@ func fromKeyboard(sig os.Signal) bool {
 	}
 	defer unix.Close(tty)
 	return foreground(tty) == syscall.Getpgrp()
+}
+
+// flipMask blocks the signals of set on this thread and unblocks them again.
+func flipMask(set, old *unix.Sigset_t) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, set, old)
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, old, nil)
 }
 
 func catch(signals ...syscall.Signal) {

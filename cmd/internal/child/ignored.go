@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // quitIgnored reports whether QUIT was ignored when this process began, so that it stays so for the
@@ -27,9 +29,30 @@ func (s sigset) has(sig syscall.Signal) bool { return s&(1<<(sig-1)) != 0 }
 
 // signalSet returns a set of signals from the status of a process in /proc, empty if that is hidden.
 func signalSet(pid, name string) sigset {
-	status, _ := os.ReadFile("/proc/" + pid + "/status")
-	_, after, _ := strings.Cut(string(status), "\n"+name+":\t")
+	_, after, _ := strings.Cut(string(readProc(pid, "status")), "\n"+name+":\t")
 	hex, _, _ := strings.Cut(after, "\n")
 	set, _ := strconv.ParseUint(hex, 16, 64)
 	return sigset(set)
+}
+
+// readProc returns a file about a process in /proc, empty if that is hidden. It is read at every end of a command;
+// package os would make a file of the poller's of it.
+func readProc(pid, name string) []byte {
+	fd, err := unix.Open("/proc/"+pid+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var all []byte
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := unix.Read(fd, buf)
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n == 0:
+			return all
+		default:
+			all = append(all, buf[:n]...)
+		}
+	}
 }

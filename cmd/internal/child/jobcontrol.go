@@ -91,6 +91,6 @@ func stopped(pid int) bool {
 // stat returns the fields of a process in /proc from the state on: state, parent, group, ... They are empty
 // if the process is hidden.
 func stat(pid int) []string {
-	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data := readProc(strconv.Itoa(pid), "stat")
 	return append(strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:])), "", "")
 }

@@ -74,9 +74,6 @@ func wrapper(argv []string, exec bool) int {
 		fmt.Fprintln(os.Stderr, err)
 		return err.(interface{ ExitCode() int }).ExitCode()
 	}
-	if os.Getenv("TALK") != "" {
-		fmt.Fprintln(os.Stderr, "about the lease")
-	}
 	status := p.Wait()
 	if report := os.Getenv("REPORT"); report != "" {
 		for _, fd := range c.Inherit {

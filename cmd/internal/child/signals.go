@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -99,10 +98,7 @@ func (s *Signals) settle() {
 	for _, sig := range append(endSignals, syscall.SIGTSTP) {
 		set.Val[0] |= 1 << (sig - 1)
 	}
-	runtime.LockOSThread()
-	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old)
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
-	runtime.UnlockOSThread()
+	flipMask(&set, &old)
 
 	// The chosen thread may be between waking up and writing to the pipe. The kernel's first choice is the
 	// main thread, whose status is the process's, and a handler runs with every signal blocked.

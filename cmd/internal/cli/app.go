@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +17,7 @@ import (
 // A call is one run of the tool.
 type call struct {
 	stdout, stderr *os.File
+	talking        sync.Once // see talk
 
 	json, quiet, verbose bool
 	ledgerDir            string // --ledger, "" if it was not given
@@ -24,6 +26,7 @@ type call struct {
 	wrapper bool     // run or fenced: the exit code belongs to their command
 	argv    []string // run and fenced: the command, which follows --
 	exit    int      // what the command line ends with, unless an error says otherwise
+	telling sync.Mutex
 	told    []string // errors
 }
 
@@ -98,7 +101,7 @@ func (c *call) run(args []string) error {
 	// it is told not to. Its own help is off: it would take the keys h and help for itself.
 	app := &cli.App{
 		Name:     "lease",
-		Flags:    globalOptions(),
+		Flags:    line.global,
 		Commands: []*cli.Command{line.command},
 		Before: func(ctx *cli.Context) error {
 			c.json, c.quiet, c.verbose = ctx.Bool("json"), ctx.Bool("quiet"), ctx.Bool("verbose")

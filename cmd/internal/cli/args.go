@@ -11,7 +11,8 @@ import (
 // option after the first argument for an argument.
 type line struct {
 	command       *cli.Command
-	words         []string // global options, the command's name, its options, --, its arguments
+	global        []cli.Flag // the global options that are given
+	words         []string   // global options, the command's name, its options, --, its arguments
 	help, version bool
 }
 
@@ -51,8 +52,17 @@ func (c *call) sort(args []string) (line, error) {
 	} else if len(s.command.Subcommands) > 0 {
 		s.fail("", "%s needs one of its commands: %s", s.command.Name, strings.Join(names(s.command.Subcommands), ", "))
 	}
+	if s.command != nil {
+		s.command.Flags = s.only(s.command.Flags)
+	}
 	words := slices.Concat(s.global, c.path, s.own, []string{"--"}, s.args)
-	return line{command: s.top, words: words, help: s.help, version: s.version}, s.err
+	return line{command: s.top, global: s.only(globalOptions()), words: words, help: s.help, version: s.version}, s.err
+}
+
+// only returns those of flags that are given. To urfave/cli the others need not exist, and each one costs it
+// time at every start, whether it is given or not.
+func (s *sorter) only(flags []cli.Flag) []cli.Flag {
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !s.given[dashed(optionNames(f)[0])] })
 }
 
 func (s *sorter) fail(hint, format string, args ...any) {
@@ -132,7 +142,7 @@ func (s *sorter) option(word string, rest []string) []string {
 		s.fail(hint, "unknown option %s", name)
 		return rest
 	}
-	long := "--" + opt.Names()[0]
+	long := dashed(optionNames(opt)[0])
 	if _, many := opt.(*cli.StringSliceFlag); s.given[long] && !many {
 		s.fail("", "option %s is given twice", long)
 	}
@@ -167,13 +177,25 @@ func (s *sorter) find(name string) (cli.Flag, *[]string) {
 
 func optionNamed(flags []cli.Flag, name string) cli.Flag {
 	for _, f := range flags {
-		for _, n := range f.Names() {
+		for _, n := range optionNames(f) {
 			if dashed(n) == name {
 				return f
 			}
 		}
 	}
 	return nil
+}
+
+// optionNames returns the names of an option, the long one first. (The library's own answer looks for commas in
+// each name, with a regular expression, each time.)
+func optionNames(f cli.Flag) []string {
+	switch f := f.(type) {
+	case *cli.StringFlag:
+		return append([]string{f.Name}, f.Aliases...)
+	case *cli.BoolFlag:
+		return append([]string{f.Name}, f.Aliases...)
+	}
+	return f.Names()
 }
 
 // dashed writes an option's name as it is typed.

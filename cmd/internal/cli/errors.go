@@ -133,6 +133,8 @@ func (c *call) fail(err error) int {
 		return sig.ExitCode()
 	}
 	r := c.report(err)
+	c.telling.Lock()
+	defer c.telling.Unlock()
 	if slices.Contains(c.told, r.Message) {
 		return r.code // trouble that was told before the command began is why it failed
 	}

@@ -62,7 +62,21 @@ func (c *call) tell(format string, args ...any) {
 }
 
 func (c *call) stderrLine(line string) {
-	_, _ = io.WriteString(c.stderr, line+"\n") // there is nowhere else to tell
+	_, _ = io.WriteString(c.talk(), line+"\n") // there is nowhere else to tell
+}
+
+// talk returns stderr. Go ends a process that writes to descriptor 2 when nobody reads it any more; a wrapper must not
+// end before its command, so it writes to another descriptor of the same file.
+func (c *call) talk() *os.File {
+	c.talking.Do(func() {
+		if !c.wrapper {
+			return
+		}
+		if fd, err := unix.FcntlInt(c.stderr.Fd(), unix.F_DUPFD_CLOEXEC, 3); err == nil {
+			c.stderr = os.NewFile(uintptr(fd), c.stderr.Name())
+		}
+	})
+	return c.stderr
 }
 
 // A screen is the terminal that answers are shown on.

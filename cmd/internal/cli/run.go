@@ -173,7 +173,7 @@ func (c *call) settle(r runOptions, h held, process *child.Process, status child
 		return h.end(status, nil)
 	}
 	if lost != nil {
-		c.exit = 76 // told when it was noticed
+		c.exit = c.fail(lost) // told before, unless it was noticed only now
 		briefly(end)
 		return nil
 	}
@@ -191,7 +191,7 @@ func (c *call) settle(r runOptions, h held, process *child.Process, status child
 // It returns a channel that is closed then: the ledger may hang, and the watch over the lease does not wait.
 func (c *call) noteCommand(l *opened, h held, process *child.Process) <-chan struct{} {
 	noted := make(chan struct{})
-	command, err := l.processes.Of(process.PID()) // while its pid is certainly its own
+	command, err := l.processes.Child(process.PID()) // while its pid is certainly its own
 	go func() {
 		defer close(noted)
 		if err == nil {

@@ -12,27 +12,37 @@ import (
 // attend waits for the end of the command. If the lease is lost before, the command is told by TERM, and
 // killed if that does not help in time.
 func (c *call) attend(l *opened, r runOptions, lease *fslease.Lease, process *child.Process) child.Status {
-	ended := make(chan child.Status, 1)
-	go func() { ended <- process.Wait() }()
-	select {
-	case status := <-ended:
-		return status
-	case <-lease.Lost():
+	ended, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case <-ended:
+		case <-lease.Lost():
+			c.endLost(l, r, lease, process, ended)
+		}
+	}()
+	status := process.Wait()
+	close(ended)
+	if lease.Err() != nil {
+		<-over // what it says comes before anything else is said
 	}
+	return status
+}
+
+// endLost tells of the loss of the lease, and ends the command unless that is to go on.
+func (c *call) endLost(l *opened, r runOptions, lease *fslease.Lease, process *child.Process, ended <-chan struct{}) {
 	lost := lease.Err()
 	c.fail(lost)
 	if r.ignore {
-		return <-ended
+		return
 	}
 	_ = process.Signal(syscall.SIGTERM) // it may have ended meanwhile
 	kill := time.NewTimer(killIn(lost, r.killAfter, lease.Expires()-time.Duration(l.Clock().Now().Mono), lease.TTL()))
 	defer kill.Stop()
 	select {
-	case status := <-ended:
-		return status
+	case <-ended:
 	case <-kill.C:
 		_ = process.Signal(syscall.SIGKILL)
-		return <-ended
 	}
 }
 
