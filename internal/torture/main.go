@@ -18,6 +18,7 @@ import (
 	"fslease/internal/torture/history"
 	"fslease/internal/torture/identity"
 	"fslease/internal/torture/kit"
+	"fslease/internal/torture/queue"
 )
 
 // parts are run in this order.
@@ -25,6 +26,8 @@ var parts = []kit.Part{
 	fence.Part,
 	identity.Part,
 	history.Part,
+	queue.Part,
+	queue.Load,
 }
 
 func main() { os.Exit(harness{parts, kit.Build}.run(os.Args[1:], os.Stdout, os.Stderr)) }
