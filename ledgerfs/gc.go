@@ -25,6 +25,7 @@ type Collected struct {
 	Sightings   int `json:"sightings"`
 	Holders     int `json:"holders"`
 	Orphans     int `json:"orphans"`
+	Released    int `json:"released"` // leases that their tombstones say were given up
 	Temporaries int `json:"temporaries"`
 	Folders     int `json:"folders"`
 	Busy        int `json:"busy"` // keys that were in use and are left for the next time
@@ -37,6 +38,7 @@ func (c Collected) litter() []counted {
 		{c.Sightings, "sighting of no lease", "sightings of no lease"},
 		{c.Holders, "file of a dead holder that nothing names", "files of dead holders that nothing names"},
 		{c.Orphans, "note of a command that is gone", "notes of commands that are gone"},
+		{c.Released, "lease that was given up", "leases that were given up"},
 		{c.Temporaries, "temporary file", "temporary files"},
 	}
 }

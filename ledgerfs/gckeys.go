@@ -135,7 +135,8 @@ func (l *Ledger) has(name string) bool {
 // A clearing is what is to be removed of one key.
 type clearing struct {
 	traces
-	stays bool // something of the key
+	released bool // the lease, which its tombstone says was given up
+	stays    bool // something of the key
 }
 
 // key removes what is old of the key at e, under its lock, so that nobody is in the middle of anything. It
@@ -170,12 +171,20 @@ func (c *collector) key(e string, found traces, below bool) (stays bool, err err
 }
 
 func (t clearing) nothing() bool {
-	return !t.tomb && !t.sighting && !t.lock && !t.fence && !t.folder && len(t.temps) == 0
+	return !t.released && !t.tomb && !t.sighting && !t.lock && !t.fence && !t.folder && len(t.temps) == 0
 }
 
 // judge says what of the key at e may go.
 func (c *collector) judge(e string, t traces, below bool) (clearing, error) {
-	todo := clearing{traces: traces{temps: t.temps, sighting: t.sighting && !t.lease}, stays: t.lease}
+	todo := clearing{}
+	if t.lease && t.tomb {
+		var err error
+		if todo.released, err = c.released(e); err != nil {
+			return todo, err
+		}
+		t.lease = !todo.released
+	}
+	todo.temps, todo.sighting, todo.stays = t.temps, t.sighting && !t.lease, t.lease
 	if t.tomb && !t.lease && c.aged() {
 		old, err := c.oldTombstone(e)
 		if err != nil {
@@ -191,6 +200,21 @@ func (c *collector) judge(e string, t traces, below bool) (clearing, error) {
 	}
 	todo.stays = todo.stays || t.lock && !todo.lock || t.fence && !todo.fence
 	return todo, nil
+}
+
+// released reports whether the lease at e was given up, and only its file is still there: whoever removes a lease writes its tombstone
+// first, and may have died in between. What cannot be read stays.
+func (c *collector) released(e string) (bool, error) {
+	var rec fslease.Record
+	var t fslease.Tombstone
+	ok, err := c.r.load(path.Join(leasesDir, e)+".json", "", &rec)
+	if ok && err == nil {
+		ok, err = c.r.load(path.Join(tombstonesDir, e)+".json", "", &t)
+	}
+	if err != nil || !ok {
+		return false, ignoreUnreadable(err)
+	}
+	return fslease.State{Lease: &rec, Tomb: &t}.Current() == nil, nil
 }
 
 // oldTombstone reports whether the tombstone at e is old enough, and of a generation that is not handed out
@@ -239,6 +263,11 @@ func (c *collector) clear(e string, todo clearing) (stays bool, err error) {
 			return true, err
 		}
 	}
+	if todo.released {
+		if err := c.dropReleased(e); err != nil {
+			return true, err
+		}
+	}
 	if todo.tomb {
 		if err := c.settleLease(e); err != nil {
 			return true, err
@@ -278,6 +307,18 @@ func (c *collector) clear(e string, todo clearing) (stays bool, err error) {
 		}
 	}
 	return todo.stays, nil
+}
+
+// dropReleased removes a lease that was given up. Its tombstone is made durable first: a power cut must not leave neither.
+func (c *collector) dropReleased(e string) error {
+	if !c.dry {
+		dir := path.Dir(path.Join(tombstonesDir, e))
+		if err := c.l.fsys.SyncDir(dir); err != nil {
+			return c.l.fail(dir, err)
+		}
+	}
+	delete(c.synced, path.Dir(path.Join(leasesDir, e)))
+	return c.drop(path.Join(leasesDir, e)+".json", &c.got.Released)
 }
 
 // settleLease makes sure, once a folder, that the leases that were removed from it stay so: in a power cut the
