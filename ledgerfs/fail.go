@@ -39,7 +39,7 @@ func (l *Ledger) fail(name string, err error) error {
 		}
 		e.Hint += "; work as its owner, or make a shared ledger for a group (lease init --shared)"
 	case noSpace(err):
-		e.Hint = "the disk is full; nothing was changed: free some space, or release what is not needed (release works on a full disk)"
+		e.Hint = "the disk is full: free some space, or release what is not needed (release works on a full disk)"
 	case errors.Is(err, unix.EIO):
 		e.Hint = "the disk fails: dmesg says more"
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

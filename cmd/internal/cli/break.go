@@ -80,6 +80,9 @@ func (c *call) breakTicket(l *opened, id, reason string, silence time.Duration) 
 		return err
 	}
 	t, err := l.View(ctx).Ticket(id)
+	if broken && err != nil {
+		return fmt.Errorf("the session of ticket %s is ended, but how the ticket stands now cannot be told: %w", id, err)
+	}
 	if err != nil || t == nil {
 		return err
 	}

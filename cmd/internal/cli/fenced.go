@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+
 	"github.com/urfave/cli/v2"
 
 	"fslease/cmd/internal/child"
@@ -54,7 +56,16 @@ func (c *call) fenced(ctx *cli.Context) error {
 	c.exit = status.Code
 	// Joining checks the token and takes nothing.
 	_, err = l.leases.Fenced(ctx.Context, key, token, true, nil)
-	return err
+	return c.heldThroughout(err)
+}
+
+// heldThroughout returns what the look at a token found after its command had ended. Where nothing could be
+// seen that is said, and that the command ran.
+func (c *call) heldThroughout(err error) error {
+	if err == nil || is[*fslease.LostError](err) {
+		return err
+	}
+	return fmt.Errorf("the command ended with exit code %d, but whether its token was current until then cannot be told: %w", c.exit, err)
 }
 
 // runIn runs a command under fences that this process holds for it. If the command ended by itself they

@@ -65,5 +65,5 @@ func (c *call) runInScope(l *opened, r runOptions, own []fslease.Record, signals
 	}
 	c.exit = status.Code
 	_, err = l.leases.FenceInScope(context.Background(), own, nil, 0, nil) // takes nothing: was it lost meanwhile?
-	return err
+	return c.heldThroughout(err)
 }
