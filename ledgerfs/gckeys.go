@@ -160,9 +160,11 @@ func (c *collector) key(e string, found traces, below bool) (stays bool, err err
 		if todo, err = c.judge(e, c.l.look(e, found), below); err != nil {
 			return true, err
 		}
-		if err := locks.current(); err != nil {
+		if err := locks.current(); errors.Is(err, errLockMoved) {
 			c.got.Busy++ // a hand removed it: nobody is kept out any more
 			return true, nil
+		} else if err != nil {
+			return true, err
 		}
 	} else if len(todo.temps) > 0 && len(c.l.lockOwners(lockAt(e))) > 0 {
 		todo.temps = nil // of somebody who is writing
