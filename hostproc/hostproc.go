@@ -12,17 +12,18 @@ import (
 
 // Processes answers a ledger's questions from the operating system. It implements ledgerfs.Processes.
 type Processes struct {
+	self      func() (procinfo.Identity, error)
 	ancestors func() []procinfo.Identity
 }
 
 // New returns the processes of this machine, seen from this process.
 func New() *Processes {
-	return &Processes{ancestors: sync.OnceValue(procinfo.Ancestors)}
+	return &Processes{self: sync.OnceValues(procinfo.Self), ancestors: sync.OnceValue(procinfo.Ancestors)}
 }
 
 // Self returns this process as a holder, without id and evidence.
-func (*Processes) Self() (fslease.Holder, error) {
-	id, err := procinfo.Self()
+func (p *Processes) Self() (fslease.Holder, error) {
+	id, err := p.self()
 	return holder(id), err
 }
 
@@ -78,7 +79,7 @@ func (p *Processes) Kin(h fslease.Holder) bool {
 	if h.IsTicket() || h.Evidence == fslease.EvidenceNone || h.BootID == "" || h.StartTime == 0 {
 		return false
 	}
-	self, err := procinfo.Self()
+	self, err := p.self()
 	if err != nil {
 		return false
 	}

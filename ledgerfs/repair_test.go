@@ -317,7 +317,7 @@ func TestRepairLeftovers(t *testing.T) {
 	}
 	found := l.Examine(ctx, nil)
 	finds(t, found, "records", Warning, "given up already")
-	finds(t, found, "litter", Warning, "1 queue entry of a dead waiter, 1 temporary file")
+	finds(t, found, "litter", Warning, "1 queue entry of a dead waiter, 1 sighting of no lease, 1 lease that was given up, 1 temporary file")
 	finds(t, found, "records", Broken, "notes.txt is damaged: it is no record")
 	finds(t, found, "records", Broken, "a link where a folder or nothing should be")
 	finds(t, found, "strangers", Warning, "nothing of lease's")
