@@ -95,7 +95,7 @@ func TestWaiterOnTerminal(t *testing.T) {
 			holder := l.Start("run", "--note", "release day", "k", "--", "sh", "-c", untilGo, "sh", "holding", "go")
 			l.UntilFile("holding")
 			term := l.Terminal(uint16(columns), leaseBinary, "run", "k", "--", "sh", "-c", "echo the command; exit 3")
-			term.Until("s, place 1 in the queue: k is held by")
+			term.Until("s, place 1: k is held for ")
 			first := term.Shown()
 			term.Until("\rlease: waiting ")
 			if term.Until("s, place 1"); !strings.Contains(first, "waiting 1s") {

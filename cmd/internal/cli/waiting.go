@@ -61,27 +61,24 @@ func (w *waiting) say() {
 		return
 	}
 	if width, ok := w.canvas(); ok {
-		w.draw("\rlease: "+escape(waitMessage(w.now, " "+fslease.Seconds(time.Since(w.start).Truncate(time.Second)))), width)
+		w.draw("\r" + waitLine(w.now, time.Since(w.start), time.Now(), width))
 		w.arm()
-	} else if text := waitMessage(w.now, ""); text != w.said {
+	} else if text := waitMessage(w.now); text != w.said {
 		w.said = text
 		w.c.tell("%s", text)
 	}
 }
 
-func (w *waiting) draw(line string, width int) {
-	if width > 0 {
-		line = cut(line, width) // the \r takes no column, and the last one stays free: the cursor is there
-	}
-	_, _ = io.WriteString(w.c.stderr, line+"\x1b[K")
+func (w *waiting) draw(line string) {
+	_, _ = io.WriteString(w.c.talk(), line+"\x1b[K")
 	w.drawn = true
 }
 
 // canvas returns the width of the terminal on which a line can be kept up to date, 0 if it does not say. A
 // job in the background has none: somebody else types there.
 func (w *waiting) canvas() (width int, ok bool) {
-	width, ok = terminal(w.c.stderr)
-	front, err := unix.IoctlGetInt(int(w.c.stderr.Fd()), unix.TIOCGPGRP)
+	width, ok = terminal(w.c.talk())
+	front, err := unix.IoctlGetInt(int(w.c.talk().Fd()), unix.TIOCGPGRP)
 	return width, ok && os.Getenv("TERM") != "dumb" && (err != nil || front == syscall.Getpgrp())
 }
 
@@ -95,14 +92,13 @@ func (w *waiting) done() {
 	}
 	if w.drawn {
 		w.drawn = false
-		_, _ = io.WriteString(w.c.stderr, "\r\x1b[K")
+		_, _ = io.WriteString(w.c.talk(), "\r\x1b[K")
 	}
 }
 
-// waitMessage says whom or what a waiter waits for, and its place in the queue. What matters most to who
-// looks at it stands first: a narrow terminal cuts the end.
-func waitMessage(e *fslease.HeldError, sofar string) string {
-	text := "waiting" + sofar
+// waitMessage says whom or what a waiter waits for, and its place in the queue.
+func waitMessage(e *fslease.HeldError) string {
+	text := "waiting"
 	if e.Place > 0 {
 		text += fmt.Sprintf(", place %d in the queue", e.Place)
 	}
