@@ -152,6 +152,11 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		return nil // a successor has the file
 	}
 	t.remember(rec.Key, fslease.State{Tomb: st.Tomb})
+	if err := t.locks.protect(rec.Key); errors.Is(err, errLockMoved) {
+		return nil // the tombstone counts; the file may be a successor's by now, and else the next one clears it
+	} else if err != nil {
+		return err
+	}
 	err = t.l.fsys.Remove(leasePath(rec.Key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -28,6 +28,27 @@ func TestLockFilesRemovedAmongSeveralKeys(t *testing.T) {
 	}
 }
 
+// Whoever releases a key while a hand removes its lock file takes away its own lease only, not that of a successor who came in
+// between.
+func TestLockFileRemovedDuringRelease(t *testing.T) {
+	t.Parallel()
+	needs(t, "strace")
+	l := NewLedger(t)
+	wantGrant(t, l.Run("acquire", "--ttl", "1h", "k"), "1")
+	releasing := l.In("strace", "-f", "-qqq", "-o", "/dev/null", "-e", "trace=renameat", "-e", "inject=renameat:delay_exit=1s").
+		Start("release", "k", "--token", "1")
+	l.until("the tombstone is written", func() bool {
+		_, err := os.Stat(filepath.Join(l.Dir, "tombstones/k.json"))
+		return err == nil
+	})
+	if err := os.Remove(filepath.Join(l.Dir, "locks/k.lock")); err != nil {
+		t.Fatal(err)
+	}
+	wantGrant(t, l.Run("acquire", "-n", "--ttl", "1h", "k"), "2")
+	releasing.Wait().Want(t, 0)
+	l.Run("check", "k", "--token", "2").Want(t, 0)
+}
+
 // A ledger whose configuration cannot be understood is not an empty one to anybody who looks.
 func TestReadingABrokenLedger(t *testing.T) {
 	t.Parallel()
