@@ -40,11 +40,11 @@ func (l *Ledger) settleBoot(c *config) (lax, sure bool, err error) {
 	return known && !c.Settings.SyncGrants, known || c.BootID == "", nil
 }
 
-// setTornAside sets aside every lease and tombstone that a power cut left damaged. Nobody writes meanwhile:
-// every change on this boot comes after this one.
+// setTornAside sets aside every lease, tombstone and note of a command that a power cut left damaged. Nobody
+// writes meanwhile: every change on this boot comes after this one. The commands of earlier boots have ended.
 func (l *Ledger) setTornAside() error {
 	r := &reader{l: l}
-	for _, folder := range []string{leasesDir, tombstonesDir} {
+	for _, folder := range []string{leasesDir, tombstonesDir, holdersDir, orphansDir} {
 		err := r.walkFiles(folder, func(name string) error {
 			err := r.parses(folder, name)
 			if !isDamaged(err) || l.kind(name) != "" {
@@ -60,13 +60,16 @@ func (l *Ledger) setTornAside() error {
 	return nil
 }
 
-// parses reads a record for its form alone.
-func (r *reader) parses(folder, name string) error {
-	if folder == leasesDir {
-		_, err := r.load(name, keyFromPath(name), &fslease.Record{})
-		return err
+// parses reads a record or note for its form alone.
+func (r *reader) parses(folder, name string) (err error) {
+	switch {
+	case folder == leasesDir:
+		_, err = r.load(name, keyFromPath(name), &fslease.Record{})
+	case folder == tombstonesDir:
+		_, err = r.load(name, keyFromPath(name), &fslease.Tombstone{})
+	case folder == orphansDir, strings.HasSuffix(name, commandSuffix): // of a liveness file only the lock counts
+		_, err = r.l.readNote(name)
 	}
-	_, err := r.load(name, keyFromPath(name), &fslease.Tombstone{})
 	return err
 }
 

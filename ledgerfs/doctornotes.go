@@ -20,7 +20,7 @@ func (e *examination) notes(ctx context.Context) {
 	// A note of a command keeps everybody from burying its holder, an orphan everybody from every fence.
 	e.files(orphansDir, func(name string) { e.note(name) }, ".json")
 	e.files(holdersDir, func(name string) {
-		if strings.HasSuffix(name, ".command.json") {
+		if strings.HasSuffix(name, commandSuffix) {
 			e.note(name)
 		}
 	}, ".json")
@@ -88,6 +88,7 @@ func (e *examination) note(name string) {
 	}
 	f := e.damage(name, re.Err)
 	f.Hint += "; the command that it named may still run, and only its fence tells"
+	e.blameTheCut(f, name)
 }
 
 // journals reads the history.

@@ -149,15 +149,20 @@ func (e *examination) record(name string, err error) {
 		f.Key = keyFromPath(name)
 		f.Hint += ", and gives the key a generation above all that were handed out"
 		f.mend = func(ctx context.Context) (string, error) { return e.l.mendRecord(ctx, name) }
-		if e.torn() && e.l.kind(name) == "" {
-			f.Level, f.Hint = Warning, "most likely a power cut did that: the next command that changes something sets it aside"
-		}
+		e.blameTheCut(f, name)
 	case ticketsDir:
 		f.Hint += ", and makes the ticket anew from what is reserved for it"
 		f.mend = func(ctx context.Context) (string, error) { return e.l.mendTicket(ctx, name) }
 	case sessionsDir:
 		f.Hint += ", and blocks the ticket if it is the current session"
 		f.mend = func(ctx context.Context) (string, error) { return e.l.mendSession(ctx, name) }
+	}
+}
+
+// blameTheCut makes a warning of a finding about a file that the next change sets aside.
+func (e *examination) blameTheCut(f *Finding, name string) {
+	if e.torn() && e.l.kind(name) == "" {
+		f.Level, f.Hint = Warning, "most likely a power cut did that: the next command that changes something sets it aside"
 	}
 }
 

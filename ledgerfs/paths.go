@@ -28,6 +28,9 @@ const (
 	journalDir    = "journal"
 )
 
+// commandSuffix ends the name of a note of a command, beside its holder's liveness file.
+const commandSuffix = ".command.json"
+
 // maxEncoded is the length of the longest encoded segment that stands as it is.
 const maxEncoded = 120
 
@@ -88,7 +91,7 @@ func turnPath(p fslease.Place) string {
 	return fmt.Sprintf("%s/%06d%s", queuePath(p.Key), p.Number, turnSuffix)
 }
 func holderPath(id string) string  { return holdersDir + "/" + id + ".json" }
-func commandPath(id string) string { return holdersDir + "/" + id + ".command.json" }
+func commandPath(id string) string { return holdersDir + "/" + id + commandSuffix }
 func orphanPath(id string) string  { return orphansDir + "/" + id + ".json" }
 func ticketPath(id string) string  { return ticketsDir + "/" + encodeSegment(id) + ".json" }
 func activePath(id string) string  { return activeDir + "/" + encodeSegment(id) }

@@ -356,14 +356,22 @@ func TestExamineAfterAPowerCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, l, "leases/k.json", "")
+	id := strings.Repeat("a", 32)
+	put(t, l, orphanPath(id), "\x00\x00") // a note that keeps everybody from every fence
+	put(t, l, commandPath(id), "{")
 	found := l.Examine(ctx, nil)
-	if f := finds(t, found, "records", Warning, "damaged"); !strings.Contains(f.Hint, "power cut") {
-		t.Errorf("%+v", f)
+	for _, name := range []string{"k.json", id + ".json", id + ".command.json"} {
+		if f := finds(t, found, "records", Warning, name+" is damaged"); !strings.Contains(f.Hint, "power cut") {
+			t.Errorf("%+v", f)
+		}
 	}
 	nothingBroken(t, found)
 	before := ceiling(t, l)
 	if gen := acquired(t, m, "k"); gen <= before {
 		t.Errorf("generation %d again", gen)
+	}
+	if l.has(orphanPath(id)) || l.has(commandPath(id)) {
+		t.Error("a note that nobody can read is in everybody's way")
 	}
 }
 

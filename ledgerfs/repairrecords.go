@@ -147,7 +147,7 @@ func (l *Ledger) noteOrphansOf(key fslease.Key) error {
 		return err
 	}
 	for _, n := range names {
-		id, ok := strings.CutSuffix(n, ".command.json")
+		id, ok := strings.CutSuffix(n, commandSuffix)
 		if !ok || !fslease.ValidHolderID(id) {
 			continue
 		}
