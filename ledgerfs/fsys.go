@@ -31,3 +31,6 @@ type fsys interface {
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
+
+// noRoom reports whether a file could not be written, but one can be renamed.
+func noRoom(err error) bool { return noSpace(err) || errors.Is(err, syscall.EFBIG) }

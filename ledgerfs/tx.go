@@ -137,7 +137,7 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 			c = t.care(rec, c)
 		}
 		err := t.save(name, rec.Key, tomb, c)
-		if noSpace(err) && st.Lease != nil && st.Lease.Generation == rec.Generation {
+		if noRoom(err) && st.Lease != nil && st.Lease.Generation == rec.Generation {
 			return t.buryInPlace(rec, tomb, err)
 		}
 		if err != nil {
@@ -174,7 +174,8 @@ func (t *tx) logTakeover(rec fslease.Record, tomb fslease.Tombstone) {
 	}
 }
 
-// buryInPlace is for a full disk: the lease file itself becomes the tombstone, which needs no room.
+// buryInPlace is for where nothing can be written (a full disk, ulimit -f): the lease file itself becomes the
+// tombstone, which needs no room.
 func (t *tx) buryInPlace(rec fslease.Record, tomb fslease.Tombstone, full error) error {
 	if err := t.locks.protect(rec.Key); err != nil {
 		return err

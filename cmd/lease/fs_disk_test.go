@@ -140,6 +140,24 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// Where no file may grow (ulimit -f) nothing can be taken, but what is held can be given back as on a full disk.
+func TestNoFileMayGrow(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	l.Run("acquire", "--ttl", "1h", "held", "repo/api").Want(t, 0)
+	small := l.In("sh", "-c", `ulimit -f 1; exec "$@"`, "sh") // 512 bytes
+	oneClearLine(t, small.Run("acquire", "-n", "--ttl", "1h", "free").Want(t, 74), "file too large")
+	oneClearLine(t, small.Run("run", "free", "--", "touch", "ran").Want(t, 125), "file too large")
+	small.Run("release", "held", "--token", "1").Want(t, 0)
+	small.Run("release", "repo/api", "--token", "1").Want(t, 0)
+	l.Run("check", "held").Want(t, 1)
+	wantGrant(t, l.Run("acquire", "-n", "--ttl", "1h", "held"), "2")
+	wantGrant(t, l.Run("acquire", "-n", "--ttl", "1h", "repo/api"), "2")
+	if names := litter(t, l.Dir); len(names) > 0 || l.File("ran") != "" {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
 // A new ledger that finds no room is no half-made ledger afterwards.
 func TestFullDiskFromTheStart(t *testing.T) {
 	t.Parallel()
