@@ -1,0 +1,14 @@
+package fail
+
+import (
+	"testing"
+
+	"fslease/internal/torture/kit"
+)
+
+func TestFailedAtEveryStep(t *testing.T) {
+	t.Parallel()
+	kit.Test(t, Part, 0.004)
+}
+
+func TestFaultsFit(t *testing.T) { kit.TestFaults(t, Part) }
