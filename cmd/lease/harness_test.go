@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = parallel.Value.Set("8") // most of their time the tests wait for processes
+	}
 	dir, err := os.MkdirTemp("", "lease-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -25,7 +25,6 @@ func TestSessionInATimeNamespace(t *testing.T) {
 			l.Approved("1", "a")
 			l.Approved("2", "b")
 			from.Begin("1", "--lease", "1h")
-			from.Begin("2", "--lease", "500ms")
 			to.Run("check", "a", "--token", "1").Want(t, 0)
 			to.Run("run", "-n", "other", "--", "true").Want(t, 0)
 			if status := l.Ticket("1").Str("status"); status != "IN_PROGRESS" {
@@ -36,6 +35,7 @@ func TestSessionInATimeNamespace(t *testing.T) {
 			from.Run("run", "-n", "other", "--", "true").Want(t, 0)
 			from.Run("ticket", "checkpoint", "1", "--token", "1").Want(t, 0)
 
+			from.Begin("2", "--lease", "500ms")
 			l.Lapsed("2")
 			to.Run("run", "-n", "other", "--", "true").Want(t, 0)
 			l.IsBlocked(t, "2", "lease_expired", "1")
