@@ -34,10 +34,14 @@ func (l *Ledger) fail(name string, err error) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		e.Hint = "you are " + userName(os.Geteuid())
-		if o := owner(l.path); o != "" {
-			e.Hint = "the ledger belongs to " + o + ", " + e.Hint
+		switch o := owner(l.path); o {
+		case userName(os.Geteuid()):
+			e.Hint = "the ledger is your own (" + o + "): chmod -R u+rwX " + l.path + " permits it again"
+		case "":
+			e.Hint += "; " + asOwner
+		default:
+			e.Hint = "the ledger belongs to " + o + ", " + e.Hint + "; " + asOwner
 		}
-		e.Hint += "; work as its owner, or make a shared ledger for a group (lease init --shared)"
 	case noSpace(err):
 		e.Hint = "the disk is full: free some space, or release what is not needed (release works on a full disk)"
 	case errors.Is(err, unix.EIO):
@@ -63,6 +67,8 @@ func (l *Ledger) failSelf(err error) error {
 	}
 	return e
 }
+
+const asOwner = "work as its owner, or make a shared ledger for a group (lease init --shared)"
 
 const tooFewFiles = "this process may open too few files: raise ulimit -n, 64 is plenty"
 
