@@ -19,6 +19,7 @@ import (
 	"fslease/internal/torture/identity"
 	"fslease/internal/torture/kit"
 	"fslease/internal/torture/queue"
+	"fslease/internal/torture/scarcity"
 )
 
 // parts are run in this order.
@@ -28,6 +29,7 @@ var parts = []kit.Part{
 	history.Part,
 	queue.Part,
 	queue.Load,
+	scarcity.Part,
 }
 
 func main() { os.Exit(harness{parts, kit.Build}.run(os.Args[1:], os.Stdout, os.Stderr)) }
