@@ -18,7 +18,7 @@ func (l *Ledger) settleBoot(c *config) (lax, sure bool, err error) {
 	if err != nil {
 		return false, false, l.failSelf(err)
 	}
-	known := l.local() && self.BootIDGenuine
+	known := l.mendsAtBoot()
 	if known && c.BootID != self.BootID {
 		var torn error
 		*c, err = l.changeConfig(func(c *config) {
@@ -38,6 +38,13 @@ func (l *Ledger) settleBoot(c *config) (lax, sure bool, err error) {
 		}
 	}
 	return known && !c.Settings.SyncGrants, known || c.BootID == "", nil
+}
+
+// mendsAtBoot reports whether what a power cut tears is set aside in the next boot. Where it is not, even
+// notes are synced.
+func (l *Ledger) mendsAtBoot() bool {
+	self, err := l.who()
+	return err == nil && self.BootIDGenuine && l.local()
 }
 
 // setTornAside sets aside every lease, tombstone and note of a command that a power cut left damaged. Nobody

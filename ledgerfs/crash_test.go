@@ -159,7 +159,9 @@ var crashRows = []crashRow{
 		t["tombstones/"], t["tombstones/torn.json"] = "", "{\"schema\": 1"
 	}, func(s *story) {
 		s.spoiled = true
-		s.handed = append(s.handed, handed{0, "torn", 20}, handed{0, "repo/torn", 21}, handed{0, "lost", 22}) // in the boot before
+		for i, key := range []string{"torn", "repo/torn", "lost"} {
+			s.keys.Told(key, 0, int64(20+i)) // in the boot before
+		}
 		p := s.program()
 		if !s.genuine {
 			for _, m := range p.Repair(ctx) {
@@ -247,14 +249,14 @@ func TestPowerCuts(t *testing.T) {
 }
 
 // statesPerCut bounds how many states are looked at for one step. All are if there are no more.
-const statesPerCut = 4
+const statesPerCut = 3
 
 // cutEverywhere looks at what a power cut after each step may leave, and returns how many different states it saw.
 func (s *story) cutEverywhere(t *testing.T, genuine bool, r *rand.Rand) int {
 	seen := map[string]bool{}
 	for cut := range s.disk.Len() + 1 {
 		for tree := range s.disk.States(cut, statesPerCut, r) {
-			id := fmt.Sprint(s.known(cut), tree.String())
+			id := fmt.Sprint(s.keys.Known(cut), tree.String())
 			if seen[id] {
 				continue
 			}
@@ -265,21 +267,6 @@ func (s *story) cutEverywhere(t *testing.T, genuine bool, r *rand.Rand) int {
 		}
 	}
 	return len(seen)
-}
-
-// known is how much somebody had been told before a cut.
-func (s *story) known(cut int) (n int) {
-	for _, spans := range s.keys {
-		for _, sp := range spans {
-			if sp.to <= cut {
-				n++
-			}
-			if sp.from < cut {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // listing is what a message says of a tree.

@@ -49,12 +49,12 @@ type aftermath struct {
 }
 
 func (a *aftermath) ticketsAreOldOrNew() error {
-	for id, spans := range a.tickets {
+	for _, id := range a.tickets.Things() {
 		t, err := a.p.View(ctx).Ticket(id)
 		if err != nil {
 			return fmt.Errorf("ticket %s: %w", id, err)
 		}
-		if want := may(spans, a.cut, "none"); !slices.Contains(want, ticketState(t)) {
+		if want := a.tickets.May(id, a.cut, "none"); !slices.Contains(want, ticketState(t)) {
 			return fmt.Errorf("ticket %s is %s, not one of %q", id, ticketState(t), want)
 		}
 	}
@@ -94,7 +94,7 @@ func (a *aftermath) pass() error {
 		return fmt.Errorf("reconcile: ticket %s: %w", tr.Ticket, tr.Err)
 	}
 	// What a live ticket has reserved is never lost.
-	for id := range a.tickets {
+	for _, id := range a.tickets.Things() {
 		t, err := a.p.View(ctx).Ticket(id)
 		if err != nil || t == nil || !t.Status.Live() {
 			continue
@@ -121,10 +121,11 @@ func (a *aftermath) acquire(key fslease.Key) (int64, error) {
 
 // leases looks at every key that somebody had.
 func (a *aftermath) leases() error {
-	for key, spans := range a.keys {
+	for _, name := range a.keys.Things() {
+		key := fslease.Key(name)
 		gen, err := a.acquire(key)
 		var held *fslease.HeldError
-		states := may(spans, a.cut, isFree)
+		states := a.keys.May(name, a.cut, isFree)
 		mayHold := a.live[key] || slices.Contains(states, byToken) || !a.m.genuine && (a.lax() || slices.ContainsFunc(states, func(s string) bool { return s != isFree }))
 		mustHold := a.live[key] || len(states) == 1 && states[0] == byToken
 		switch {
@@ -143,7 +144,7 @@ func (a *aftermath) leases() error {
 }
 
 func (a *aftermath) newGeneration(key fslease.Key, gen int64) error {
-	if told := a.highest(key, a.cut); gen <= told {
+	if told := a.keys.Highest(string(key), a.cut); gen <= told {
 		return fmt.Errorf("generation %d of %s was handed out, although %d had been before the power cut", gen, key, told)
 	}
 	return nil
@@ -159,7 +160,7 @@ func (a *aftermath) endSessions() error {
 	if ids, err := view.Active(); err != nil || len(ids) > 0 {
 		return fmt.Errorf("active after every session ran out: %v, %v", ids, err)
 	}
-	for id := range a.tickets {
+	for _, id := range a.tickets.Things() {
 		t, err := view.Ticket(id)
 		if err != nil || t == nil {
 			continue
@@ -188,8 +189,9 @@ func (a *aftermath) endSessions() error {
 
 // everythingIsFree takes every key once more. What somebody whom nobody can judge holds is broken before.
 func (a *aftermath) everythingIsFree() error {
-	for key := range a.keys {
-		if !a.m.genuine || slices.ContainsFunc(a.keys[key], func(s span) bool { return s.state == byToken }) {
+	for _, name := range a.keys.Things() {
+		key := fslease.Key(name)
+		if !a.m.genuine || a.keys.Ever(name, byToken) {
 			if _, err := a.p.Break(ctx, key, "nobody knows", nil); err != nil {
 				return fmt.Errorf("%s cannot be broken: %w", key, err)
 			}

@@ -39,12 +39,15 @@ func (c crashFS) WriteTemp(name string, data []byte, sync bool) error {
 	return nil
 }
 
-func (c crashFS) Link(name string, data []byte) error {
+func (c crashFS) Link(name string, data []byte, sync bool) error {
 	if c.outside(name) {
-		return c.real.Link(name, data)
+		return c.real.Link(name, data, sync)
 	}
 	f := c.Unnamed()
 	f.Write(data)
+	if sync {
+		f.Sync()
+	}
 	return f.Link(name)
 }
 

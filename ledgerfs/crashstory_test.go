@@ -5,30 +5,15 @@ import (
 	"time"
 
 	"fslease/fslease"
+	"fslease/internal/crashstate"
 )
 
-// A story is what the programs of a boot did, and what was told to whom after which step of the disk. From it follows
-// what must be true after a power cut at any step.
+// A story is what the programs of a boot did to keys and tickets, and which generations they were told.
 type story struct {
 	*machine
 	spoiled bool // a record was damaged before or by hand
-	handed  []handed
-	keys    map[fslease.Key][]span
-	tickets map[string][]span
-}
-
-// handed is a generation that somebody was told.
-type handed struct {
-	at  int // the steps that were made before
-	key fslease.Key
-	gen int64
-}
-
-// A span is one act: between from and to it is under way, and afterwards its state holds.
-type span struct {
-	from, to int
-	state    string
-	gen      int64
+	keys    crashstate.Story
+	tickets crashstate.Story
 }
 
 // States of a key.
@@ -40,7 +25,7 @@ const (
 )
 
 func (m *machine) story() *story {
-	return &story{machine: m, keys: map[fslease.Key][]span{}, tickets: map[string][]span{}}
+	return &story{machine: m}
 }
 
 // key records an act on a key, which leaves it in a state. do returns the generation that it handed out, 0 if none.
@@ -51,10 +36,8 @@ func (s *story) key(key fslease.Key, state string, do func() (int64, error)) int
 	if err != nil {
 		s.t.Fatalf("%s: %v", key, err)
 	}
-	s.keys[key] = append(s.keys[key], span{from, s.disk.Len(), state, gen})
-	if gen != 0 {
-		s.handed = append(s.handed, handed{s.disk.Len(), key, gen})
-	}
+	s.keys.Did(string(key), from, s.disk.Len(), state)
+	s.keys.Told(string(key), s.disk.Len(), gen)
 	return gen
 }
 
@@ -70,7 +53,7 @@ func (s *story) ticket(p *program, id string, do func() error) {
 	if err != nil || t == nil {
 		s.t.Fatalf("ticket %s: %v", id, err)
 	}
-	s.tickets[id] = append(s.tickets[id], span{from, s.disk.Len(), ticketState(t), 0})
+	s.tickets.Did(id, from, s.disk.Len(), ticketState(t))
 	for _, k := range t.Keys() {
 		st, err := view.Load(k)
 		if err != nil {
@@ -79,9 +62,9 @@ func (s *story) ticket(p *program, id string, do func() error) {
 		state := isFree
 		if cur := st.Current(); cur != nil {
 			state = byTicket
-			s.handed = append(s.handed, handed{s.disk.Len(), k, cur.Generation})
+			s.keys.Told(string(k), s.disk.Len(), cur.Generation)
 		}
-		s.keys[k] = append(s.keys[k], span{from, s.disk.Len(), state, 0})
+		s.keys.Did(string(k), from, s.disk.Len(), state)
 	}
 }
 
@@ -90,32 +73,6 @@ func ticketState(t *fslease.Ticket) string {
 		return "none"
 	}
 	return fmt.Sprintf("%s by session %d", t.Status, t.Session)
-}
-
-// highest returns the highest generation of a key that somebody was told before a power cut.
-func (s *story) highest(key fslease.Key, cut int) int64 {
-	var highest int64
-	for _, h := range s.handed {
-		if h.key == key && h.at <= cut {
-			highest = max(highest, h.gen)
-		}
-	}
-	return highest
-}
-
-// may returns the states that may be true after a power cut: that of the last act that had ended, and those that were
-// under way.
-func may(spans []span, cut int, first string) []string {
-	states := []string{first}
-	for _, sp := range spans {
-		if sp.to <= cut {
-			states = states[:0]
-		}
-		if sp.to <= cut || sp.from < cut {
-			states = append(states, sp.state)
-		}
-	}
-	return states
 }
 
 // The acts.
@@ -155,8 +112,7 @@ func (s *story) acquires(p *program, key fslease.Key, evidence fslease.Evidence)
 
 func (s *story) renews(p *program, key fslease.Key, token int64) {
 	s.t.Helper()
-	state := s.keys[key][len(s.keys[key])-1].state
-	s.key(key, state, func() (int64, error) { _, err := p.RenewToken(ctx, key, token); return 0, err })
+	s.key(key, s.keys.Last(string(key), isFree), func() (int64, error) { _, err := p.RenewToken(ctx, key, token); return 0, err })
 }
 
 func (s *story) releases(p *program, key fslease.Key, token int64) {

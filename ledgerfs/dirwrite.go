@@ -20,15 +20,9 @@ func (d *dirFS) WriteTemp(name string, data []byte, sync bool) error {
 	return nil
 }
 
-// fill writes data to the new file fd, gives it the ledger's mode and owner, and closes it.
+// fill is put that closes the file.
 func (d *dirFS) fill(fd int, name string, data []byte, sync bool) error {
-	err := writeAll(fd, data)
-	if err == nil {
-		err = d.adopt(fd, d.file)
-	}
-	if err == nil && sync {
-		err = ignoreEINTR(func() error { return unix.Fsync(fd) }) // never tried again: a second one lies
-	}
+	err := d.put(fd, data, sync)
 	if cerr := unix.Close(fd); err == nil {
 		err = cerr
 	}
@@ -36,6 +30,18 @@ func (d *dirFS) fill(fd int, name string, data []byte, sync bool) error {
 		return &fs.PathError{Op: "write", Path: name, Err: err}
 	}
 	return nil
+}
+
+// put writes data to the new file fd, and gives it the ledger's mode and owner. It is synced if sync is set.
+func (d *dirFS) put(fd int, data []byte, sync bool) error {
+	err := writeAll(fd, data)
+	if err == nil {
+		err = d.adopt(fd, d.file)
+	}
+	if err == nil && sync {
+		err = ignoreEINTR(func() error { return unix.Fsync(fd) }) // never tried again: a second one lies
+	}
+	return err
 }
 
 // adopt gives a new file or folder the mode and, where that is permitted, the owner of the ledger.
@@ -48,19 +54,19 @@ func (d *dirFS) adopt(fd int, mode uint32) error {
 	return unix.Fchmod(fd, mode)
 }
 
-func (d *dirFS) Link(name string, data []byte) error {
-	return d.linkLocked(name, data, nil)
+func (d *dirFS) Link(name string, data []byte, sync bool) error {
+	return d.linkLocked(name, data, sync, nil)
 }
 
 // linkLocked is Link that lets take have the descriptor before the file is visible. If take is not nil it
 // owns the descriptor afterwards, even if linking fails.
-func (d *dirFS) linkLocked(name string, data []byte, take func(fd int) error) error {
+func (d *dirFS) linkLocked(name string, data []byte, sync bool, take func(fd int) error) error {
 	return d.in(name, func(dir int, base string) error {
 		fd, err := ignoreEINTR2(func() (int, error) {
 			return unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, d.file)
 		})
 		if err == unix.EOPNOTSUPP || err == unix.EISDIR || err == unix.EINVAL {
-			return d.linkNamed(dir, base, name, data, take)
+			return d.linkNamed(dir, base, name, data, sync, take)
 		}
 		if err != nil {
 			return &fs.PathError{Op: "create", Path: name, Err: err}
@@ -70,11 +76,8 @@ func (d *dirFS) linkLocked(name string, data []byte, take func(fd int) error) er
 		} else if err := take(fd); err != nil {
 			return err
 		}
-		if err := writeAll(fd, data); err != nil {
+		if err := d.put(fd, data, sync); err != nil {
 			return &fs.PathError{Op: "write", Path: name, Err: err}
-		}
-		if err := d.adopt(fd, d.file); err != nil {
-			return &fs.PathError{Op: "chmod", Path: name, Err: err}
 		}
 		if err := unix.Linkat(fd, "", dir, base, unix.AT_EMPTY_PATH); err != nil {
 			if err != unix.EEXIST { // without the capability for an empty path
@@ -89,7 +92,7 @@ func (d *dirFS) linkLocked(name string, data []byte, take func(fd int) error) er
 }
 
 // linkNamed does it on file systems without unnamed files.
-func (d *dirFS) linkNamed(dir int, base, name string, data []byte, take func(fd int) error) error {
+func (d *dirFS) linkNamed(dir int, base, name string, data []byte, sync bool, take func(fd int) error) error {
 	temp := "." + base + "." + newID() + ".tmp"
 	fd, err := unix.Openat(dir, temp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, d.file)
 	if err != nil {
@@ -101,10 +104,7 @@ func (d *dirFS) linkNamed(dir int, base, name string, data []byte, take func(fd 
 	} else if err := take(fd); err != nil {
 		return err
 	}
-	err = writeAll(fd, data)
-	if err == nil {
-		err = d.adopt(fd, d.file)
-	}
+	err = d.put(fd, data, sync)
 	if err == nil {
 		err = unix.Linkat(dir, temp, dir, base, 0)
 	}

@@ -151,9 +151,18 @@ func TestExamineAFileSystemThatCannot(t *testing.T) {
 
 type cannot struct{ fsys }
 
-func (cannot) SyncDir(string) error        { return unix.EINVAL }
-func (cannot) Link(string, []byte) error   { return unix.EOPNOTSUPP }
-func (cannot) Rename(string, string) error { return unix.EIO }
+func (cannot) SyncDir(string) error            { return unix.EINVAL }
+func (cannot) Link(string, []byte, bool) error { return unix.EOPNOTSUPP }
+func (cannot) Rename(string, string) error     { return unix.EIO }
+
+// On a network file system that is allowed much is weaker, which is said.
+func TestExamineANetworkFileSystem(t *testing.T) {
+	l, _ := made(t)
+	l.network = "nfs"
+	if f := finds(t, l.Examine(ctx, nil), "filesystem", Warning, "it is nfs, a network file system"); !strings.Contains(f.Hint, "local disk") {
+		t.Errorf("%+v", f)
+	}
+}
 
 // Owner and mode are those of the ledger; what strangers may change is broken, what they may read is not.
 func TestExamineModes(t *testing.T) {

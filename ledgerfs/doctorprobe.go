@@ -62,7 +62,7 @@ func (e *examination) syncs(dir string) {
 
 // links makes a file appear with its content at once, as a holder makes its own.
 func (e *examination) links(name string) {
-	if err := e.l.fsys.Link(name, []byte("at once\n")); err != nil {
+	if err := e.l.fsys.Link(name, []byte("at once\n"), false); err != nil {
 		f := e.trouble("link", Broken, e.l.fail(name, err))
 		f.What, f.Hint = "a file cannot be made at once ("+f.What+"): no holder can make itself known", "keep the ledger on another file system"
 		return

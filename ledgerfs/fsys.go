@@ -15,8 +15,9 @@ type fsys interface {
 	// WriteTemp makes the file name, which must not exist, with data in it. It is synced if sync is set.
 	// If it fails there is no file, as far as it could be removed.
 	WriteTemp(name string, data []byte, sync bool) error
-	// Link makes the file name appear with data in it at once, or fails with fs.ErrExist.
-	Link(name string, data []byte) error
+	// Link makes the file name appear with data in it at once, or fails with fs.ErrExist. The data is synced
+	// before if sync is set.
+	Link(name string, data []byte, sync bool) error
 	Rename(from, to string) error
 	Remove(name string) error
 	Mkdir(name string) error

@@ -35,7 +35,7 @@ func (l *Ledger) Announce(_ context.Context, command []string) (fslease.Presence
 		return nil, err
 	}
 	// The lock is taken before the file is visible: a probe never finds it unlocked.
-	err = l.link(holderPath(h.ID), fslease.Indent(about), func(fd int) error {
+	err = l.link(holderPath(h.ID), fslease.Indent(about), false, func(fd int) error {
 		p.drop()
 		p.fd = fd
 		var st unix.Stat_t

@@ -56,12 +56,12 @@ func Init(path string, shared bool) (created bool, err error) {
 		return false, refuseNetwork(path, network)
 	}
 	c := config{Schema: fslease.Schema, ID: newID(), Ceiling: generationStep}
-	err = l.fsys.Link(configFile, c.encode())
+	err = l.fsys.Link(configFile, c.encode(), true)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, l.fail(configFile, err)
 	}
 	created = err == nil
-	_ = l.fsys.Link(readmeFile, []byte(readme)) // for people only
+	_ = l.fsys.Link(readmeFile, []byte(readme), false) // for people only
 	// Whoever lost the race syncs too: it may grant before the winner has.
 	if err := l.syncNew(); err != nil {
 		return false, err

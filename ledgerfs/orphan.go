@@ -22,7 +22,7 @@ func (p *Presence) NoteCommand(records []fslease.Record, command fslease.Holder)
 		return err
 	}
 	p.noted = true
-	return p.l.fail(commandPath(p.holder.ID), p.l.link(commandPath(p.holder.ID), fslease.Indent(data), nil))
+	return p.l.fail(commandPath(p.holder.ID), p.l.link(commandPath(p.holder.ID), fslease.Indent(data), !p.l.mendsAtBoot(), nil))
 }
 
 // commandNote is holders/<id>.command.json, and orphans/<id>.json once its holder was buried.
@@ -58,7 +58,7 @@ func (l *Ledger) noteOrphan(h fslease.Holder) error {
 	if err != nil {
 		return err
 	}
-	err = l.link(orphanPath(h.ID), fslease.Indent(data), nil)
+	err = l.link(orphanPath(h.ID), fslease.Indent(data), !l.mendsAtBoot(), nil)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

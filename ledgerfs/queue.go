@@ -182,7 +182,7 @@ func (t *tx) Enqueue(w fslease.Waiter) (fslease.Waiter, error) {
 	for i, k := range w.Keys {
 		p := fslease.Place{Key: k, Number: w.Number}
 		_ = t.l.fsys.Remove(turnPath(p))
-		if err := t.l.link(placePath(p), fslease.Indent(data), nil); err != nil {
+		if err := t.l.link(placePath(p), fslease.Indent(data), false, nil); err != nil {
 			_ = t.l.Leave(fslease.Waiter{Keys: w.Keys[:i], Number: w.Number}) // and not what stood there
 			if errors.Is(err, fs.ErrExist) && t.l.kind(placePath(p)) == "" {
 				return w, errLockMoved // who drew the same number had a lock as well: one of the two was removed
@@ -216,7 +216,7 @@ func (l *Ledger) MarkTurn(w fslease.Waiter, now fslease.Instant) error {
 		return err
 	}
 	name := turnPath(fslease.Place{Key: w.Keys[0], Number: w.Number})
-	err = l.link(name, append(data, '\n'), nil)
+	err = l.link(name, append(data, '\n'), false, nil)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

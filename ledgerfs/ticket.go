@@ -166,7 +166,7 @@ func (t *tx) SetActive(id string, active bool) error {
 	if err := t.l.mkdirAll(activeDir, true); err != nil { // durable too
 		return t.l.fail(activeDir, err)
 	}
-	err := t.l.link(name, nil, nil)
+	err := t.l.link(name, nil, false, nil)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return t.l.fail(name, err)
 	}

@@ -91,13 +91,13 @@ func (l *Ledger) makeTemp(temp string, data []byte, c care) error {
 
 // link makes the file name appear at once with data in it, making its folder. It is for files that nobody
 // replaces.
-func (l *Ledger) link(name string, data []byte, take func(fd int) error) error {
+func (l *Ledger) link(name string, data []byte, sync bool, take func(fd int) error) error {
 	for try := 0; ; try++ {
 		var err error
 		if take == nil {
-			err = l.fsys.Link(name, data)
+			err = l.fsys.Link(name, data, sync)
 		} else {
-			err = l.dir.linkLocked(name, data, take)
+			err = l.dir.linkLocked(name, data, sync, take)
 		}
 		if err == nil || try == maxTries || !errors.Is(err, fs.ErrNotExist) {
 			return err

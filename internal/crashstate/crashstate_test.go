@@ -63,6 +63,52 @@ func TestWhatAReplacedFileMayBecome(t *testing.T) {
 	}
 }
 
+func TestASyncAfterOneThatFailedDoesNothing(t *testing.T) {
+	d := New(nil)
+	f, err := d.Create("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write([]byte("data"))
+	f.Fail()
+	f.Sync()
+	d.SyncDir(".")
+	if got := left(d); !slices.Contains(got, "") {
+		t.Errorf("a power cut may leave %q only", got)
+	}
+}
+
+func TestNamesThatChangePlacesDoSoBothOrNeither(t *testing.T) {
+	d := New(Tree{"k": "old", ".temp": "new"})
+	if err := d.Exchange(".temp", "k"); err != nil {
+		t.Fatal(err)
+	}
+	d.Remove(".temp")
+	for tree := range d.States(2, 100, nil) {
+		if k, temp := tree["k"], tree[".temp"]; k != "old" && k != "new" || temp == k {
+			t.Errorf("%q", tree)
+		}
+	}
+}
+
+func TestAStoryTellsWhatMayBe(t *testing.T) {
+	var s Story
+	s.Did("k", 2, 5, "held")
+	s.Told("k", 4, 7)
+	s.Did("k", 6, 9, "free")
+	for cut, want := range [][]string{0: {"new"}, 2: {"new"}, 3: {"new", "held"}, 5: {"held"}, 6: {"held"}, 7: {"held", "free"}, 9: {"free"}} {
+		if got := s.May("k", cut, "new"); want != nil && !slices.Equal(got, want) {
+			t.Errorf("after %d steps it may be %q, not %q", cut, got, want)
+		}
+	}
+	if s.Highest("k", 3) != 0 || s.Highest("k", 4) != 7 {
+		t.Error("a number counts from when it was told")
+	}
+	if s.Known(3) == s.Known(4) || s.Known(4) == s.Known(5) || s.Known(5) != s.Known(6) {
+		t.Error("known is not told apart")
+	}
+}
+
 func TestEachChangeOfAFolderIsLostByItself(t *testing.T) {
 	d := New(Tree{"a": "", "b": ""})
 	d.Remove("a")

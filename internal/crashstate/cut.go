@@ -80,13 +80,17 @@ func chance(r *rand.Rand) func(int) int {
 func (d *Disk) Crash(cut int, pick func(n int) int) Tree {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := leftover{names: map[*node]map[string]*node{}, open: map[*node][]step{}, sure: map[*node][]byte{}, all: map[*node][]byte{}}
+	l := leftover{names: map[*node]map[string]*node{}, open: map[*node][]step{}, sure: map[*node][]byte{}, all: map[*node][]byte{}, lies: map[*node]bool{}}
 	for i, e := range d.log[:cut] {
 		switch {
 		case e.wrote != nil:
 			l.all[e.wrote] = append(l.dataOf(e.wrote), e.data...)
+		case e.failed != nil:
+			l.lies[e.failed] = true
 		case e.synced != nil && e.synced.names == nil:
-			l.sure[e.synced] = l.dataOf(e.synced)
+			if !l.lies[e.synced] {
+				l.sure[e.synced] = l.dataOf(e.synced)
+			}
 		case e.synced != nil:
 			l.settle(e.synced, func(int) bool { return true })
 		}
@@ -106,6 +110,7 @@ type leftover struct {
 	open  map[*node][]step           // changes since
 	sure  map[*node][]byte
 	all   map[*node][]byte
+	lies  map[*node]bool // syncs of this file do nothing any more
 }
 
 // A step is a change with its place in the log.

@@ -34,6 +34,7 @@ type event struct {
 	wrote   *node    // a file got data
 	data    []byte   // that was appended
 	synced  *node    // a file or folder was synced
+	failed  *node    // a file could not be synced
 	changes []change // of names, which are one change: kept or lost together
 }
 
@@ -93,6 +94,14 @@ func (f File) Write(data []byte) {
 // Sync makes sure what was written so far.
 func (f File) Sync() { f.d.sync(f.n) }
 
+// Fail is a sync that failed. What was not sure before never will be: the kernel forgets that it was to be written, and
+// the next sync of the same file succeeds without having done anything.
+func (f File) Fail() {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.log = append(f.d.log, event{failed: f.n})
+}
+
 func (d *Disk) sync(n *node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,6 +147,24 @@ func (d *Disk) Rename(from, to string) error {
 	}
 	source, old, _ := d.folder("rename", from) // it was found through it
 	d.change(change{source, old, nil}, change{target, base, n})
+	return nil
+}
+
+// Exchange lets two names change places.
+func (d *Disk) Exchange(a, b string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.find("rename", a)
+	if err != nil {
+		return err
+	}
+	m, err := d.find("rename", b)
+	if err != nil {
+		return err
+	}
+	in, base, _ := d.folder("rename", a) // both were found
+	to, other, _ := d.folder("rename", b)
+	d.change(change{in, base, m}, change{to, other, n})
 	return nil
 }
 
