@@ -12,7 +12,7 @@ var faults = []kit.Fault{
 		},
 	},
 	{
-		Name: "no inode re-check", Rule: "a lock on a file that was removed protects nothing", Share: 0.05,
+		Name: "no inode re-check", Rule: "a lock on a file that was removed protects nothing", Share: 0.001,
 		Edits: []kit.Edit{{
 			File: "ledgerfs/lock.go",
 			Old:  "func (f *lockedFile) current() error {\n",

@@ -18,6 +18,7 @@ const (
 	operations = "operations"
 	kills      = "kills"
 	met        = "operations that met a held key"
+	removals   = "lock files removed in mid-change"
 )
 
 // Part is the histories.
@@ -28,6 +29,7 @@ var Part = kit.Part{
 		{Name: operations, Floor: 100_000},
 		{Name: kills, Floor: 2_500},
 		{Name: met, Floor: 30_000},
+		{Name: removals, Floor: 20},
 	},
 	Faults: faults,
 	Run:    run,
@@ -51,6 +53,7 @@ func run(t *kit.T) {
 		done += r.run()
 	}
 	strangers(t, witness)
+	removed(t)
 }
 
 // A round is the work of some workers on one ledger.

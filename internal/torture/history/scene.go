@@ -3,7 +3,9 @@ package history
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"fslease/internal/torture/kit"
@@ -69,4 +71,54 @@ type lease struct {
 func (l *lease) read(name string) bool {
 	raw, err := os.ReadFile(name)
 	return err == nil && json.Unmarshal(raw, l) == nil
+}
+
+// removed lets a hand remove a lock file when one acquire has read the record under it and not written yet, and lets another one
+// come. Only one of the two may be given the key. The first is held up for two seconds by the way it looks for a folder.
+func removed(t *kit.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.NotRun("lock files removed in mid-change: needs strace")
+		return
+	}
+	for done := 0; done < t.Scale(20) && !t.Ended(); {
+		if removeOnce(t) {
+			t.Made(removals, 1)
+			done++
+		}
+	}
+}
+
+// removeOnce is false if the other acquire came too late.
+func removeOnce(t *kit.T) bool {
+	l := t.Ledger()
+	defer l.Close()
+	lock := filepath.Join(l.Dir, "locks", "k.lock")
+	if got := l.Run("run", "k", "--", "true"); got.Code != 0 {
+		t.Violate("nobody holds anything: %s", got)
+		return true
+	}
+	slowly := l.In("strace", "-f", "-qqq", "-o", "/dev/null", "-P", "tombstones", "-e", "trace=newfstatat", "-e", "inject=newfstatat:delay_enter=2s")
+	first := slowly.Start("acquire", "-n", "--ttl", "1h", "k")
+	if !l.Until("the first has the lock", func() bool { return ended(first) || isLocked(lock) }) {
+		return true
+	}
+	locked := kit.Mono()
+	time.Sleep(500 * time.Millisecond) // it reads
+	_ = os.Remove(lock)
+	second := l.Run("acquire", "-n", "--ttl", "1h", "k")
+	late := time.Duration(kit.Mono()-locked) > 1500*time.Millisecond || second.Code != 0
+	if got := first.Wait(); !late && got.Code != 75 {
+		t.Violate("a hand removed a lock file while one acquire worked under it; a second was given generation %s, and then the first: %s", second.Stdout, got)
+	}
+	return !late
+}
+
+// isLocked reports whether somebody has a lock file exclusively.
+func isLocked(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
 }
