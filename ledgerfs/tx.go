@@ -1,6 +1,7 @@
 package ledgerfs
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 			c = t.care(rec, c)
 		}
 		err := t.save(name, rec.Key, tomb, c)
-		if noRoom(err) && st.Lease != nil && st.Lease.Generation == rec.Generation {
+		if noRoom(err) && !unsure(err) && st.Lease != nil && st.Lease.Generation == rec.Generation {
 			return t.buryInPlace(rec, tomb, err)
 		}
 		if err != nil {
@@ -152,19 +153,32 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		return nil // a successor has the file
 	}
 	t.remember(rec.Key, fslease.State{Tomb: st.Tomb})
-	if err := t.locks.protect(rec.Key); errors.Is(err, errLockMoved) {
-		return nil // the tombstone counts; the file may be a successor's by now, and else the next one clears it
-	} else if err != nil {
-		return err
-	}
-	err = t.l.fsys.Remove(leasePath(rec.Key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
+	// The tombstone counts. What is left of the lease if it cannot be removed, or may be a successor's, the next one clears.
+	switch err := t.locks.protect(rec.Key); {
+	case errors.Is(err, errLockMoved):
+		t.l.clearReleased(rec.Key)
+	case err == nil && t.l.fsys.Remove(leasePath(rec.Key)) == nil:
 		t.logTakeover(rec, tomb)
 	}
-	return t.l.fail(leasePath(rec.Key), err)
+	return nil
+}
+
+// clearReleased removes the file of a lease that was given up, if it is no successor's and nobody is in the way. It is for who has lost
+// the lock that protected the removal, and may have others: so it waits for none. What it leaves is cleared by the next holder, or by gc.
+func (l *Ledger) clearReleased(key fslease.Key) {
+	_ = l.TryUpdate(context.Background(), []fslease.Key{key}, func(tx fslease.Tx) error {
+		st, err := tx.Load(key)
+		if err != nil || st.Lease == nil || st.Current() != nil {
+			return err
+		}
+		return l.fsys.Remove(leasePath(key))
+	})
+}
+
+// unsure reports whether a write may have been applied although it failed.
+func unsure(err error) bool {
+	var re *fslease.RepositoryError
+	return errors.As(err, &re) && re.Fault == fslease.FaultUnknown
 }
 
 // logTakeover is for the one of several that really removed the lease.
