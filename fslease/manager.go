@@ -73,7 +73,7 @@ func (m *Manager) pace(ttl, heartbeat time.Duration) (time.Duration, time.Durati
 func CheckTTL(ttl time.Duration) error {
 	switch {
 	case ttl < time.Millisecond:
-		return &ConfigError{What: fmt.Sprintf("the ttl %s is shorter than a millisecond", ttl), Hint: "use one that is longer than the longest pause of the holder, such as 60s"}
+		return &ConfigError{What: fmt.Sprintf("the ttl %s is shorter than 1ms, the smallest there is", ttl), Hint: "use one that is longer than the longest pause of the holder, such as 60s"}
 	case ttl%time.Millisecond != 0:
 		return &ConfigError{What: fmt.Sprintf("the ttl %s is no whole number of milliseconds", ttl)}
 	case ttl.Milliseconds() > maxMilliseconds:

@@ -225,19 +225,28 @@ var usageScenes = []scene{
 const usageLines = `
 lease
 lease frobnicate
+lease aquire job
 lease help frobnicate
+lease help relaese
+lease help run job
 lease ticket
 lease ticket frobnicate
+lease ticket aprove 42
 lease hook run
 lease hook run post-commit
 lease hook run pre-push
 lease run --frobnicate job -- true
+lease run --tll 5s job -- true
+lease run make --jobs 4
 lease ls --frobnicate
+lease --frobnicate ls
 lease run --ttl 5s --ttl 6s job -- true
 lease run --no-wait=yes job -- true
 lease run job --ttl
 lease run -n --wait 5s job -- true
 lease run job
+lease run job make all
+lease fenced job --token 1 make all
 lease run -- true
 lease run --wait 30 job -- true
 lease run --ttl abc job -- true
@@ -274,6 +283,7 @@ lease break job
 lease show
 lease show a b
 lease init here
+lease completion
 lease completion tcsh
 lease ticket approve
 lease ticket approve 1 2

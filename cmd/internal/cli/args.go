@@ -96,17 +96,20 @@ func (s *sorter) descend(name string) {
 	}
 	s.c.path = append(s.c.path, name)
 	var next *cli.Command
-	hint := "lease help lists the commands"
+	head, hint, known := "lease ", "lease help lists the commands", s.commands()
 	if s.top == nil {
 		next = s.c.build(name)
 		s.top, s.c.wrapper = next, wrappers[name]
 	} else {
 		next = s.top.Command(name)
-		hint = s.top.Name + " has " + strings.Join(names(s.top.Subcommands), ", ")
+		head += s.top.Name + " "
+		if len(known) > 0 {
+			hint = s.top.Name + " has " + strings.Join(known, ", ")
+		}
 	}
 	if next == nil {
 		s.lost = true
-		s.fail(hint, "there is no command %s", strings.Join(s.c.path, " "))
+		s.fail(meant(head, name, known, hint), "there is no command %s", strings.Join(s.c.path, " "))
 		return
 	}
 	s.command = next
@@ -135,11 +138,7 @@ func (s *sorter) option(word string, rest []string) []string {
 	}
 	opt, to := s.find(name)
 	if opt == nil {
-		hint := ""
-		if s.command != nil && !s.c.wrapper {
-			hint = "lease help " + strings.Join(s.c.path, " ") + " lists them; what begins with - and is none stands after --"
-		}
-		s.fail(hint, "unknown option %s", name)
+		s.fail(meant("", name, s.options(), s.optionHint(rest)), "unknown option %s", name)
 		return rest
 	}
 	long := dashed(optionNames(opt)[0])
@@ -163,6 +162,20 @@ func (s *sorter) option(word string, rest []string) []string {
 	}
 	*to = append(*to, long+"="+value)
 	return rest
+}
+
+// optionHint says what to do about an unknown option, after which rest is typed.
+func (s *sorter) optionHint(rest []string) string {
+	help := "lease help " + strings.Join(s.c.path, " ") + " lists them"
+	switch {
+	case s.command == nil:
+		return ""
+	case !s.c.wrapper:
+		return help + "; what begins with - and is none stands after --"
+	case slices.Contains(rest, "--"):
+		return help
+	}
+	return help + "; the command and its options stand after --"
 }
 
 // find returns the option that is written as name, and where its words go.

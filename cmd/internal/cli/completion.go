@@ -27,15 +27,13 @@ examples:
   source <(lease completion bash)
   lease completion fish > ~/.config/fish/completions/lease.fish`,
 		Action: func(ctx *cli.Context) error {
-			o := &options{ctx: ctx}
-			o.one()
+			if ctx.NArg() != 1 {
+				return usage("", "one shell is to be named: bash, zsh or fish")
+			}
 			shell := ctx.Args().First()
 			script, err := completionScripts.ReadFile("completion/lease." + shell)
 			if err != nil {
-				o.fail("", "there is no completion for %.40q: bash, zsh and fish have one", shell)
-			}
-			if o.err != nil {
-				return o.err
+				return usage("", "there is no completion for %.40q: bash, zsh and fish have one", shell)
 			}
 			return c.answer(string(script))
 		},

@@ -28,8 +28,8 @@ examples:
 
 func (c *call) fenced(ctx *cli.Context) error {
 	o := &options{ctx: ctx}
-	key, token := o.anyKey(), o.token()
 	o.command(c)
+	key, token := o.anyKey(), o.token()
 	if o.err != nil {
 		return o.err
 	}

@@ -85,7 +85,7 @@ func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
 // command checks that there is a command to run.
 func (o *options) command(c *call) {
 	if len(c.argv) == 0 {
-		o.fail("", "no command is given: it stands after --")
+		o.fail(o.ctx.Command.UsageText, "no command is given: it stands after --")
 	}
 }
 

@@ -34,16 +34,14 @@ func (c *call) help(path []string) error {
 	if len(path) == 0 {
 		return c.answer(c.overview())
 	}
-	cmd := c.build(path[0])
-	for _, name := range path[1:] {
-		if cmd != nil {
-			cmd = cmd.Command(name)
-		}
+	s := &sorter{c: &call{}}
+	for _, name := range path {
+		s.descend(name)
 	}
-	if cmd == nil {
-		return usage("lease help lists the commands", "there is no command %s", strings.Join(path, " "))
+	if s.err != nil {
+		return s.err
 	}
-	return c.answer(page(strings.Join(path, " "), cmd))
+	return c.answer(page(strings.Join(path, " "), s.command))
 }
 
 func (c *call) overview() string {
