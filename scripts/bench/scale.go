@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,73 +12,6 @@ import (
 	"fslease/hostproc"
 	"fslease/ledgerfs"
 )
-
-// A filling is what a ledger is full of.
-type filling struct {
-	name string
-	fill func(dir string, n int, seed fslease.Record) error
-}
-
-var fillings = []filling{
-	{"keys held", func(dir string, n int, seed fslease.Record) error {
-		return files(n, func(i int) map[string]json.Marshaler {
-			seed.Key = fslease.Key(fmt.Sprintf("task:%d", i))
-			name := string(seed.Key)
-			return map[string]json.Marshaler{"leases/" + name + ".json": seed, "locks/" + name + ".lock": nil, "locks/" + name + ".fence": nil}
-		}, dir)
-	}},
-	{"tombstones", func(dir string, n int, seed fslease.Record) error {
-		return files(n, func(i int) map[string]json.Marshaler {
-			name := fmt.Sprintf("task:%d", i)
-			t := fslease.Tombstone{Key: fslease.Key(name), Generation: 1, Revision: 2, ReleasedAt: seed.AcquiredAt, Reason: fslease.ReasonReleased, LastHolder: seed.Holder}
-			return map[string]json.Marshaler{"tombstones/" + name + ".json": t, "locks/" + name + ".lock": nil, "locks/" + name + ".fence": nil}
-		}, dir)
-	}},
-	{"tickets DONE", func(dir string, n int, seed fslease.Record) error {
-		return files(n, func(i int) map[string]json.Marshaler {
-			id, at := fmt.Sprint(i), seed.AcquiredAt
-			t := fslease.Ticket{
-				ID: id, Title: "Work on " + id, Status: fslease.Done, Scope: []fslease.Key{fslease.Key("repo/" + id)}, Session: 1, CreatedAt: at, UpdatedAt: at,
-				History: []fslease.Move{{At: at, From: fslease.InProgress, To: fslease.Done, By: "bench"}},
-			}
-			s := fslease.Session{Ticket: id, Generation: 1, Status: fslease.SessionEnded, StartedAt: at, LeaseUntil: at, Lease: fslease.DefaultSession}
-			tomb := fslease.Tombstone{
-				Key: fslease.TicketKey(id), Generation: 1, Revision: 2, ReleasedAt: at, Reason: fslease.ReasonReleased,
-				LastHolder: fslease.Holder{Kind: fslease.KindTicket, Ticket: id, Session: 1},
-			}
-			name := "ticket:" + id
-			return map[string]json.Marshaler{"tickets/" + id + ".json": t, "sessions/" + id + "/1.json": s, "tombstones/" + name + ".json": tomb, "locks/" + name + ".lock": nil}
-		}, dir)
-	}},
-}
-
-// files writes what a ledger has of each of n things, as the library would, but without waiting for the disk.
-func files(n int, of func(int) map[string]json.Marshaler, dir string) error {
-	made := map[string]bool{}
-	for i := range n {
-		for name, record := range of(i) {
-			path := filepath.Join(dir, name)
-			if folder := filepath.Dir(path); !made[folder] {
-				if err := os.MkdirAll(folder, 0o700); err != nil {
-					return err
-				}
-				made[folder] = true
-			}
-			var data []byte
-			if record != nil {
-				compact, err := record.MarshalJSON()
-				if err != nil {
-					return err
-				}
-				data = fslease.Indent(compact)
-			}
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // A fullLedger has many things in it, and a key that is free.
 type fullLedger struct {
@@ -172,6 +104,7 @@ func (b *bench) scaleIn(p place, f filling, counts []int) error {
 			return timed(1, l.ours.toAndFro), nil
 		}},
 		{"lease run k -- true", b.times(60, 1), 1.3, 1.1, lease("run", "k", "--", "true")},
+		{"lease run --wait 1ms of a held key", b.times(30, 1), 0, 0, lease("run", "--wait", "1ms", "-E", "0", "seed", "--", "true")},
 		{"lease reconcile", b.times(60, 1), 0, 0, lease("reconcile")},
 		{"lease ls", b.times(5, 1), 0, 0, lease("ls")},
 	} {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 func main() {
@@ -105,11 +107,16 @@ func read(name string) {
 	must(syscall.Close(fd))
 }
 
-// save replaces a file as a whole.
+// save replaces a file as a whole. It changes places with one that is there: some file systems begin to write what is
+// renamed over another file.
 func save(name string, data []byte) {
 	fd := open(name+".tmp", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC)
 	write(fd, data)
 	must(syscall.Close(fd))
+	if unix.Renameat2(unix.AT_FDCWD, name+".tmp", unix.AT_FDCWD, name, unix.RENAME_EXCHANGE) == nil {
+		must(syscall.Unlink(name + ".tmp"))
+		return
+	}
 	must(syscall.Rename(name+".tmp", name))
 }
 
