@@ -19,7 +19,7 @@ var hangs = map[string]struct {
 	"the holder is alive and hangs": {
 		stage: func(t *testing.T, l *Ledger) int { return l.holding("job") },
 		state: "held", because: "it lives and renews: it is taken over only after 60s of silence",
-		free: "end it: kill PID; or take the key away: lease break job --reason TEXT",
+		free: "end it: kill PID; take the key away: lease break job --reason TEXT",
 	},
 	"the same, and the key is taken away": {
 		stage: func(t *testing.T, l *Ledger) int {
@@ -54,7 +54,7 @@ var hangs = map[string]struct {
 			fromElsewhere(l, "job", "pid")
 			return 0
 		},
-		state: "held", because: "whether it lives cannot be told from here (", free: "end it where it runs, on elsewhere; or take the key away: lease break job --reason TEXT",
+		state: "held", because: "whether it lives cannot be told from here (", free: "end it where it runs, on elsewhere; take the key away: lease break job --reason TEXT",
 		typed: `lease break job --reason TEXT`,
 	},
 	"a shell was forgotten": {
@@ -63,7 +63,7 @@ var hangs = map[string]struct {
 			l.Run("acquire", "--pid", strconv.Itoa(shell), "job/part").Want(t, 0)
 			return shell
 		},
-		state: "held", because: "it lives, and the key is its own as long as it does", free: "end it: kill PID; or take the key away: lease break job/part --reason TEXT",
+		state: "held", because: "it lives, and the key is its own as long as it does", free: "end it: kill PID; take the key away: lease break job/part --reason TEXT",
 	},
 	"it is held for a time": {
 		stage: func(t *testing.T, l *Ledger) int { l.Run("acquire", "--ttl", "1h", "job").Want(t, 0); return 0 },
@@ -134,12 +134,15 @@ func TestWhyItHangs(t *testing.T) {
 	}
 }
 
-// fields are the values that show prints, by their names.
+// fields are the values that show prints, by their names; several of one name after each other.
 func fields(page string) map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(page) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		all[name] += value
+		if before := all[name]; before != "" {
+			value = before + "; " + value
+		}
+		all[name] = value
 	}
 	return all
 }
@@ -156,7 +159,7 @@ func TestWhyAStoppedWaiterHangs(t *testing.T) {
 	says := fields(l.Run("show", "job").Want(t, 0).Stdout)
 	for name, want := range map[string]string{
 		"state": "released", "waiting": fmt.Sprintf("pid %d running sh", first.Pid), "acquire": "waits in line behind 1, first of them ",
-		"because": "if it sleeps it is passed over after 5s", "to free": fmt.Sprintf("wake it: kill -CONT %d; or end it: kill %d", first.Pid, first.Pid),
+		"because": "if it sleeps it is passed over after 5s", "to free": fmt.Sprintf("wake it: kill -CONT %d; end it: kill %d", first.Pid, first.Pid),
 	} {
 		if !strings.Contains(says[name], want) {
 			t.Errorf("%s is %q, want %q", name, says[name], want)

@@ -9,11 +9,14 @@ import (
 )
 
 // An outlook is what an acquire of a key would meet now: what is in its way, why that stays there, and what
-// somebody can do about it who looks at it because "it hangs".
-type outlook struct{ meets, because, free string }
+// somebody can do about it, in this way or that, who looks at it because "it hangs".
+type outlook struct {
+	meets, because string
+	free           []string
+}
 
-// atOnce is the outlook where nothing is in the way.
-var atOnce = outlook{meets: "at once"}
+// atOnce is what an acquire meets where nothing is in the way.
+const atOnce = "at once"
 
 // outlook says what an acquire of the key would meet now: what overlaps it counts too.
 func (p *portrait) outlook() (outlook, error) {
@@ -35,7 +38,7 @@ func (p *portrait) outlook() (outlook, error) {
 	case burial != "":
 		return outlook{meets: burial}, nil
 	}
-	return atOnce, nil
+	return outlook{meets: atOnce}, nil
 }
 
 // inTheWay returns the first lease in the way of key, nil if there is none; then burial says which one an
@@ -54,7 +57,7 @@ func (p *portrait) inTheWay(key fslease.Key) (first *fslease.Look, burial string
 		if err != nil || !look.Judgement.Takeover {
 			return &look, "", err
 		}
-		burial = fmt.Sprintf("at once, taking over from generation %d of %s (%s)", cur.Generation, cur.Key, stateWord(look).text)
+		burial = fmt.Sprintf(atOnce+", taking over from generation %d of %s (%s)", cur.Generation, cur.Key, stateWord(look).text)
 	}
 	return nil, burial, nil
 }
@@ -78,7 +81,10 @@ func (p *portrait) behindLease(look fslease.Look) (outlook, error) {
 		return o, nil
 	}
 	o.because = staying(*cur, look.Judgement)
-	o.free = p.ending(cur.Holder, keepers) + "take the key away: lease break " + shellWord(string(cur.Key)) + " --reason TEXT"
+	if end := p.ending(cur.Holder, keepers); end != "" {
+		o.free = append(o.free, end)
+	}
+	o.free = append(o.free, "take the key away: lease break "+shellWord(string(cur.Key))+" --reason TEXT")
 	return o, nil
 }
 
@@ -101,17 +107,17 @@ func staying(cur fslease.Record, j fslease.Judgement) string {
 	return fmt.Sprintf("%s, and it has been silent for %s: it is taken over in %s unless it renews", life, fslease.Seconds(j.Silent), fslease.Seconds(j.Wait))
 }
 
-// ending says how to end a process, with what connects that to another way.
+// ending says how to end the process of a holder, "" if the lease is bound to none.
 func (p *portrait) ending(h fslease.Holder, keepers []fslease.Keeper) string {
 	switch {
 	case h.Evidence == fslease.EvidenceNone:
 		return ""
 	case p.here(h):
-		return fmt.Sprintf("end it: kill %d; or ", h.PID)
+		return fmt.Sprintf("end it: kill %d", h.PID)
 	case len(keepers) > 0:
-		return "end it, which from here is " + fslease.DescribeKeepers(keepers) + "; or "
+		return "end it, which from here is " + fslease.DescribeKeepers(keepers)
 	}
-	return "end it where it runs, on " + h.Host + "; or "
+	return "end it where it runs, on " + h.Host
 }
 
 // here reports whether the pid of h means that process here.
@@ -128,10 +134,10 @@ func (p *portrait) behindTicket(o outlook, id string) (outlook, error) {
 	}
 	o.because = fmt.Sprintf("the ticket is %s, and so keeps its scope until somebody decides", t.Status)
 	word := shellWord(id)
-	o.free = fmt.Sprintf("lease ticket done %s, or reopen, or cancel; lease ticket show %s says what there is to know", word, word)
+	o.free = []string{"lease ticket done " + word + ", or reopen, or cancel", "lease ticket show " + word + " says what there is to know"}
 	if t.Status == fslease.InProgress {
 		o.because = "somebody works on the ticket, or its session has not run out yet"
-		o.free = fmt.Sprintf("lease ticket cancel %s --force --reason TEXT, or done; lease ticket show %s says who works on it until when", word, word)
+		o.free[0] = "lease ticket cancel " + word + " --force --reason TEXT, or done"
 	}
 	return o, nil
 }
@@ -147,33 +153,32 @@ func (p *portrait) behindWaiter(w fslease.Waiter) (outlook, error) {
 		if look != nil {
 			cur := look.State.Current()
 			o.because = fmt.Sprintf("it waits for %s as well, held by %s", cur.Key, describe(cur.Holder))
-			o.free = fmt.Sprintf("lease show %s says how to free that", shellWord(string(cur.Key)))
+			o.free = []string{"lease show " + shellWord(string(cur.Key)) + " says how to free that"}
 			return o, nil
 		}
 	}
 	o.because = fmt.Sprintf("it is next and has not taken its turn yet: if it sleeps it is passed over after %s", fslease.Seconds(fslease.TurnPatience))
 	if p.here(w.Holder) {
-		o.free = fmt.Sprintf("wake it: kill -CONT %d; or end it: kill %d", w.Holder.PID, w.Holder.PID)
+		o.free = []string{fmt.Sprintf("wake it: kill -CONT %d", w.Holder.PID), fmt.Sprintf("end it: kill %d", w.Holder.PID)}
 	}
 	return o, nil
 }
 
 // behindFence says that somebody's command has not ended. Taking the lease away would not help against that.
 func behindFence(keepers []fslease.Keeper) outlook {
-	o := outlook{
-		meets:   "waits for the fence",
-		because: "what ran under an earlier lease has not ended: " + fslease.DescribeKeepers(keepers),
-		free:    "wait for the end of those processes, or end them",
-	}
+	end := "end those processes, or wait for their end"
 	if len(keepers) > 0 {
 		pids := make([]string, len(keepers))
 		for i, k := range keepers {
 			pids[i] = fmt.Sprint(k.PID)
 		}
-		o.free += ": kill " + strings.Join(pids, " ")
+		end = "wait for the end of those processes, or end them: kill " + strings.Join(pids, " ")
 	}
-	o.free += "; lease break would not help"
-	return o
+	return outlook{
+		meets:   "waits for the fence",
+		because: "what ran under an earlier lease has not ended: " + fslease.DescribeKeepers(keepers),
+		free:    []string{end, "lease break would not help"},
+	}
 }
 
 // waitsForFence reports whether a holder has its lease, but not the fence, which keepers have: its command has not

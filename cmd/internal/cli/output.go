@@ -146,6 +146,9 @@ func (l *lines) put(name string, value cell) {
 	if l.screen == nil {
 		l.b.WriteString(name + "\t" + value.text + "\n")
 	} else {
-		fmt.Fprintf(&l.b, "%-*s  %s\n", l.width, name, l.screen.paint(value.text, value.colour))
+		for _, line := range folded(value.text, l.screen.width-l.width-len(gap)) {
+			fmt.Fprintf(&l.b, "%-*s%s%s\n", l.width, name, gap, l.screen.paint(line, value.colour))
+			name = ""
+		}
 	}
 }

@@ -60,7 +60,7 @@ func (c *call) show(ctx *cli.Context) error {
 		if !c.json {
 			c.tell("%s was never held", key)
 		}
-		if p.next == atOnce {
+		if p.next.meets == atOnce {
 			return nil
 		}
 	}
@@ -143,9 +143,7 @@ func (p *portrait) text(s *screen) string {
 	if p.next.because != "" {
 		out.add("because", p.next.because)
 	}
-	if p.next.free != "" {
-		out.add("to free", p.next.free)
-	}
+	out.add("to free", p.next.free...)
 	return out.b.String()
 }
 
@@ -211,7 +209,11 @@ func (p *portrait) around(out *lines, when func(time.Time) string) {
 		}
 		out.add("last end", line)
 		if t.Unclean > 0 {
-			out.add("unclean", fmt.Sprintf("%d times in a row given up without a release", t.Unclean))
+			times := "once"
+			if t.Unclean > 1 {
+				times = fmt.Sprintf("%d times in a row", t.Unclean)
+			}
+			out.add("unclean", times+" given up without a release")
 		}
 	}
 }

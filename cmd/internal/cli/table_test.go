@@ -119,3 +119,24 @@ func TestTableLeavesOutInOrder(t *testing.T) {
 		}
 	}
 }
+
+// What does not fit on a line goes on below, between words, by what a terminal shows; nothing is lost.
+func TestFolded(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		w    int
+		want string
+	}{
+		{"", 9, ""}, {"one", 9, "one"}, {"one two six", 7, "one two|six"}, {"one two six", 6, "one|two|six"}, {"one two", 2, "one|two"},
+		{"漢字 漢字", 9, "漢字 漢字"}, {"漢字 漢字", 8, "漢字|漢字"}, {"a  b", 4, "a  b"},
+	} {
+		if got := strings.Join(folded(c.in, c.w), "|"); got != c.want {
+			t.Errorf("%q in %d columns is %q, want %q", c.in, c.w, got, c.want)
+		}
+	}
+	l := lines{screen: &screen{width: 20}, width: 4}
+	l.add("name", "the first value", "and another")
+	if got, want := l.b.String(), "name  the first\n      value\n      and another\n"; got != want {
+		t.Errorf("is\n%swant\n%s", got, want)
+	}
+}

@@ -28,6 +28,23 @@ func cut(s string, w int) string {
 	return s
 }
 
+// folded breaks s between words into lines of w columns. A word that is longer stands on a line of its own.
+func folded(s string, w int) []string {
+	lines := []string{""}
+	for word := range strings.SplitSeq(s, " ") {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case width(*last)+1+width(word) <= w:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // wide are the runes that take two columns: East Asian wide and full-width forms, and pictures.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
