@@ -197,10 +197,21 @@ func (d *dirFS) SyncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	err = ignoreEINTR(func() error { return unix.Fsync(fd) })
+	err = syncFolder(fd)
 	_ = unix.Close(fd)
 	if err != nil {
 		return &fs.PathError{Op: "sync", Path: name, Err: err}
 	}
 	return nil
+}
+
+// syncFolder syncs an open folder. An xfs that has shut down since the change (its disk failed) forgot it, and
+// syncs the folder with success: there is nothing left to be written. But it cannot be looked at any more.
+func syncFolder(fd int) error {
+	err := ignoreEINTR(func() error { return unix.Fsync(fd) })
+	if err == nil {
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+	}
+	return err
 }

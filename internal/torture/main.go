@@ -18,6 +18,7 @@ import (
 	"fslease/internal/torture/history"
 	"fslease/internal/torture/identity"
 	"fslease/internal/torture/kit"
+	"fslease/internal/torture/loop"
 	"fslease/internal/torture/power"
 	"fslease/internal/torture/queue"
 	"fslease/internal/torture/scarcity"
@@ -32,6 +33,7 @@ var parts = []kit.Part{
 	queue.Load,
 	scarcity.Part,
 	power.Part,
+	loop.Part,
 }
 
 func main() { os.Exit(harness{parts, kit.Build}.run(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -78,8 +78,14 @@ func (l *Ledger) With(binary string) *Ledger {
 // Environ is the environment in which commands run, for those who start them by themselves.
 func (l *Ledger) Environ() []string { return append([]string{}, l.env...) }
 
-// Close kills every process that was started on the ledger, with its descendants, and removes the ledger.
+// Close kills what was started on the ledger, and removes the ledger.
 func (l *Ledger) Close() {
+	l.Kill()
+	os.RemoveAll(filepath.Dir(l.Dir))
+}
+
+// Kill kills every process that was started on the ledger, with its descendants.
+func (l *Ledger) Kill() {
 	for deadline := time.Now().Add(HangGuard); ; time.Sleep(time.Millisecond) {
 		pids := l.Pids()
 		for _, pid := range pids {
@@ -93,7 +99,6 @@ func (l *Ledger) Close() {
 			break
 		}
 	}
-	os.RemoveAll(filepath.Dir(l.Dir))
 }
 
 // Pids are the processes that were started on the ledger and their descendants, without zombies.

@@ -16,10 +16,10 @@ import (
 
 // States of a key.
 const (
-	isFree    = "free"
-	byProcess = "held by a process" // which ends with the boot
-	byToken   = "held by a token"   // whoever has it
-	byTicket  = "held by a ticket"  // as the ticket says
+	Free      = "free"
+	ByProcess = "held by a process" // which ends with the boot
+	ByToken   = "held by a token"   // whoever has it
+	ByTicket  = "held by a ticket"  // as the ticket says
 )
 
 // A bench traces the commands of one task, and looks at what power cuts leave of them.
@@ -92,7 +92,7 @@ func (b *bench) read() crashstate.Tree {
 func (b *bench) step(s step) bool {
 	now := moment{tree: b.read(), keys: map[string]string{}, tickets: map[string]string{}, told: map[string]int64{}}
 	for _, k := range b.keys.Things() {
-		now.keys[k], now.told[k] = b.keys.Last(k, isFree), b.keys.Highest(k, b.disk.Len())
+		now.keys[k], now.told[k] = b.keys.Last(k, Free), b.keys.Highest(k, b.disk.Len())
 	}
 	for _, id := range b.tickets.Things() {
 		now.tickets[id] = b.tickets.Last(id, "none")
@@ -169,19 +169,19 @@ func (b *bench) did(s step, keys, tickets *crashstate.Story, from, to int, tree 
 	if s.ticket == "" {
 		return
 	}
-	t, err := ticketIn(tree, s.ticket)
+	t, err := TicketIn(tree, s.ticket)
 	if err != nil {
 		b.Violate("%s: ticket %s: %v", b.task, s.ticket, err)
 		return
 	}
 	if s.works { // it is in progress meanwhile
-		during := ticket{Status: "IN_PROGRESS", Session: b.tokens["ticket:"+s.ticket]}
+		during := Ticket{Status: "IN_PROGRESS", Session: b.tokens["ticket:"+s.ticket]}
 		tickets.Did(s.ticket, from, to, during.String())
 	}
 	tickets.Did(s.ticket, from, to, t.String())
-	state := isFree
-	if t.live() {
-		state = byTicket
+	state := Free
+	if t.Live() {
+		state = ByTicket
 	}
 	for _, k := range t.scope() {
 		keys.Did(k, from, to, state)
@@ -218,9 +218,9 @@ func (b *bench) look(disk *crashstate.Disk, cut, limit int, keys, tickets *crash
 		if err := tree.Write(b.then.Dir); err != nil {
 			panic(err)
 		}
-		a := &aftermath{bench: b, keys: keys, tickets: tickets, tree: tree, cut: cut}
+		a := &Aftermath{Ledger: b.then, Tree: tree, Keys: keys, Tickets: tickets, Cut: cut, Lax: b.lax(), Genuine: b.genuine, Spoiled: b.spoiled, Rand: b.rand}
 		b.Made("crash states", 1)
-		if err := a.check(); err != nil {
+		if err := a.Check(); err != nil {
 			b.Violate("%s%s: a power cut after step %d of %d: %v\nit left%s", b.task, what, cut, disk.Len(), err, listing(tree))
 		}
 	}

@@ -3,6 +3,7 @@ package power
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path"
 	"slices"
@@ -13,38 +14,38 @@ import (
 	"fslease/internal/torture/kit"
 )
 
-// A ticket as it is on the disk.
-type ticket struct {
+// A Ticket as it is on the disk.
+type Ticket struct {
 	Status  string
 	Session int64
 	Scope   []string
 }
 
-func (t *ticket) String() string {
+func (t *Ticket) String() string {
 	if t == nil {
 		return "none"
 	}
 	return fmt.Sprintf("%s by session %d", t.Status, t.Session)
 }
 
-func (t *ticket) live() bool {
+func (t *Ticket) Live() bool {
 	return t != nil && slices.Contains([]string{"IN_PROGRESS", "BLOCKED", "REVIEW"}, t.Status)
 }
 
-func (t *ticket) scope() []string {
+func (t *Ticket) scope() []string {
 	if t == nil {
 		return nil
 	}
 	return t.Scope
 }
 
-// ticketIn returns a ticket, nil if there is none.
-func ticketIn(tree crashstate.Tree, id string) (*ticket, error) {
+// TicketIn returns a ticket, nil if there is none.
+func TicketIn(tree crashstate.Tree, id string) (*Ticket, error) {
 	data, ok := tree["tickets/"+id+".json"]
 	if !ok {
 		return nil, nil
 	}
-	var t ticket
+	var t Ticket
 	err := json.Unmarshal([]byte(data), &t)
 	return &t, err
 }
@@ -57,19 +58,26 @@ func renewed(dir string, tree crashstate.Tree) error {
 	return tree.Write(dir)
 }
 
-// An aftermath is what people do after a power cut, in another boot.
-type aftermath struct {
-	*bench
-	keys, tickets *crashstate.Story
-	tree          crashstate.Tree
-	cut           int
-	left          []string // keys that are still to be taken
+// An Aftermath is what people do after a power cut, in another boot.
+type Aftermath struct {
+	Ledger  *kit.Ledger // as that boot sees it
+	Tree    crashstate.Tree
+	Keys    *crashstate.Story
+	Tickets *crashstate.Story
+	Cut     int
+	Lax     bool // what a process held until it ended need not have survived
+	Genuine bool // the boot id is the kernel's own
+	Spoiled bool // a record was damaged by hand
+	Rand    *rand.Rand
+
+	left []string // keys that are still to be taken
 }
 
-// check does what people do, and says what is wrong.
-func (a *aftermath) check() error {
-	if !a.lax() && !a.spoiled {
-		if err := whole(a.tree); err != nil {
+// Check does what people do, and says what is wrong: no generation is handed out again, every ticket is in its old or
+// new state, no record is half, nobody loses what had to survive, and nothing is blocked for good.
+func (a *Aftermath) Check() error {
+	if !a.Lax && !a.Spoiled {
+		if err := whole(a.Tree); err != nil {
 			return err
 		}
 	}
@@ -77,15 +85,15 @@ func (a *aftermath) check() error {
 	if err != nil {
 		return err
 	}
-	if a.spoiled && !a.genuine { // nobody knows that this is another boot: somebody has to mend what is damaged
-		if r := a.then.Run("doctor", "--repair"); r.Code != 0 {
+	if a.Spoiled && !a.Genuine { // nobody knows that this is another boot: somebody has to mend what is damaged
+		if r := a.Ledger.Run("doctor", "--repair"); r.Code != 0 {
 			return fmt.Errorf("%s", r)
 		}
 	}
 	if err := a.leases(live); err != nil {
 		return err
 	}
-	for _, id := range a.tickets.Things() {
+	for _, id := range a.Tickets.Things() {
 		if err := a.settle(id); err != nil {
 			return fmt.Errorf("ticket %s: %w", id, err)
 		}
@@ -105,16 +113,16 @@ func whole(tree crashstate.Tree) error {
 }
 
 // live returns the keys that live tickets have. Each ticket must be in its old or new state.
-func (a *aftermath) live() (keys []string, err error) {
-	for _, id := range a.tickets.Things() {
-		t, err := ticketIn(a.tree, id)
+func (a *Aftermath) live() (keys []string, err error) {
+	for _, id := range a.Tickets.Things() {
+		t, err := TicketIn(a.Tree, id)
 		if err != nil {
 			return nil, fmt.Errorf("ticket %s is half: %w", id, err)
 		}
-		if may := a.tickets.May(id, a.cut, "none"); !slices.Contains(may, t.String()) {
+		if may := a.Tickets.May(id, a.Cut, "none"); !slices.Contains(may, t.String()) {
 			return nil, fmt.Errorf("ticket %s is %s, not one of %q", id, t, may)
 		}
-		if t.live() {
+		if t.Live() {
 			keys = append(keys, t.Scope...)
 		}
 	}
@@ -122,14 +130,14 @@ func (a *aftermath) live() (keys []string, err error) {
 }
 
 // leases asks for every key that somebody had.
-func (a *aftermath) leases(live []string) error {
+func (a *Aftermath) leases(live []string) error {
 	var free []string
-	for _, k := range a.keys.Things() {
-		states := a.keys.May(k, a.cut, isFree)
+	for _, k := range a.Keys.Things() {
+		states := a.Keys.May(k, a.Cut, Free)
 		reserved := slices.Contains(live, k)
-		must := reserved || len(states) == 1 && states[0] == byToken
+		must := reserved || len(states) == 1 && states[0] == ByToken
 		// Where the boot is not known a dead holder may live, so only what was surely given up is free.
-		may := must || slices.Contains(states, byToken) || !a.genuine && !slices.Equal(states, []string{isFree})
+		may := must || slices.Contains(states, ByToken) || !a.Genuine && !slices.Equal(states, []string{Free})
 		if !may {
 			free = append(free, k)
 			continue
@@ -139,7 +147,7 @@ func (a *aftermath) leases(live []string) error {
 		case r.Code == 75 && reserved:
 			a.left = append(a.left, k)
 		case r.Code == 75:
-			if r := a.then.Run("break", k, "--reason", "nobody knows"); r.Code != 0 {
+			if r := a.Ledger.Run("break", k, "--reason", "nobody knows"); r.Code != 0 {
 				return fmt.Errorf("%s cannot be broken: %s", k, r)
 			}
 			a.left = append(a.left, k)
@@ -154,12 +162,12 @@ func (a *aftermath) leases(live []string) error {
 	return a.take(free)
 }
 
-func (a *aftermath) acquire(keys ...string) kit.Result {
-	return a.then.Run(append([]string{"acquire", "-n", "--ttl", "1h"}, keys...)...)
+func (a *Aftermath) acquire(keys ...string) kit.Result {
+	return a.Ledger.Run(append([]string{"acquire", "-n", "--ttl", "1h"}, keys...)...)
 }
 
 // take takes keys, which must be free.
-func (a *aftermath) take(keys []string) error {
+func (a *Aftermath) take(keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -167,7 +175,7 @@ func (a *aftermath) take(keys []string) error {
 }
 
 // generations checks that no generation was handed out before.
-func (a *aftermath) generations(keys []string, r kit.Result) error {
+func (a *Aftermath) generations(keys []string, r kit.Result) error {
 	if r.Code != 0 {
 		return fmt.Errorf("cannot be had: %s", r)
 	}
@@ -184,45 +192,45 @@ func (a *aftermath) generations(keys []string, r kit.Result) error {
 	return nil
 }
 
-func (a *aftermath) newGeneration(key, number string) error {
+func (a *Aftermath) newGeneration(key, number string) error {
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-	if told := a.keys.Highest(key, a.cut); err == nil && n <= told {
+	if told := a.Keys.Highest(key, a.Cut); err == nil && n <= told {
 		err = fmt.Errorf("generation %d of %s was handed out, although %d had been before the power cut", n, key, told)
 	}
 	return err
 }
 
 // settle brings a ticket to its end, whatever became of it: by working on it once more, or by cancelling it.
-func (a *aftermath) settle(id string) error {
+func (a *Aftermath) settle(id string) error {
 	do := func(args ...string) (string, error) {
-		r := a.then.Run(append([]string{"ticket"}, args...)...)
+		r := a.Ledger.Run(append([]string{"ticket"}, args...)...)
 		if r.Code != 0 {
 			return "", fmt.Errorf("%s", r)
 		}
 		return strings.TrimSpace(r.Stdout), nil
 	}
 	force := []string{"--force", "--reason", "after the power cut"}
-	t, err := ticketIn(a.tree, id)
+	t, err := TicketIn(a.Tree, id)
 	if err != nil || t == nil || t.Status == "DONE" || t.Status == "CANCELLED" {
 		return err
 	}
-	if t.Status == "PROPOSED" || a.rand.IntN(2) == 0 {
+	if t.Status == "PROPOSED" || a.Rand.IntN(2) == 0 {
 		_, err := do(append([]string{"cancel", id}, force...)...)
 		return err
 	}
 	if t.Status == "IN_PROGRESS" { // the pass of a command before may have blocked it
-		r := a.then.Run(append([]string{"ticket", "block", id}, force...)...)
+		r := a.Ledger.Run(append([]string{"ticket", "block", id}, force...)...)
 		if r.Code != 0 && r.Code != 1 {
 			return fmt.Errorf("%s", r)
 		}
 	}
 	if t.Status == "READY" { // its scope was taken above, as nobody had it
 		for _, k := range t.Scope {
-			a.then.Run("break", k, "--reason", "taken to see whether it is free")
+			a.Ledger.Run("break", k, "--reason", "taken to see whether it is free")
 		}
 	}
-	if !a.genuine { // whoever was starting it when the power was cut may live, for all that can be told
-		a.then.Run("break", "ticket:"+id, "--reason", "nobody knows")
+	if !a.Genuine { // whoever was starting it when the power was cut may live, for all that can be told
+		a.Ledger.Run("break", "ticket:"+id, "--reason", "nobody knows")
 	}
 	token, err := do("start", id)
 	if err == nil {

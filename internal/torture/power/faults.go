@@ -7,8 +7,8 @@ var faults = []kit.Fault{
 		Name: "no directory sync", Rule: "what must survive is on the disk before it is told, its name too", Share: 0.1,
 		Edits: []kit.Edit{{
 			File: "ledgerfs/dirwrite.go",
-			Old:  "\terr = ignoreEINTR(func() error { return unix.Fsync(fd) })\n\t_ = unix.Close(fd)\n",
-			New:  "\t_ = unix.Close(fd)\n",
+			Old:  "\terr := ignoreEINTR(func() error { return unix.Fsync(fd) })\n",
+			New:  "\terr := error(nil)\n",
 		}},
 	},
 	{

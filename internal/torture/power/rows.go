@@ -27,15 +27,15 @@ type step struct {
 const echo = "echo $LEASE_TOKEN"
 
 func ran(key string) step {
-	return step{args: []string{"run", key, "--", "sh", "-c", echo}, keys: []string{key}, state: isFree, tells: []string{key}}
+	return step{args: []string{"run", key, "--", "sh", "-c", echo}, keys: []string{key}, state: Free, tells: []string{key}}
 }
 
 func token(key string) step {
-	return step{args: []string{"acquire", "--ttl", "1h", key}, keys: []string{key}, state: byToken, tells: []string{key}}
+	return step{args: []string{"acquire", "--ttl", "1h", key}, keys: []string{key}, state: ByToken, tells: []string{key}}
 }
 
 func process(key string) step {
-	return step{args: []string{"acquire", "--pid", self, key}, keys: []string{key}, state: byProcess, tells: []string{key}}
+	return step{args: []string{"acquire", "--pid", self, key}, keys: []string{key}, state: ByProcess, tells: []string{key}}
 }
 
 func renewal(key, state string) step {
@@ -43,15 +43,15 @@ func renewal(key, state string) step {
 }
 
 func release(key string) step {
-	return step{args: []string{"release", key, "--token", "@" + key}, keys: []string{key}, state: isFree}
+	return step{args: []string{"release", key, "--token", "@" + key}, keys: []string{key}, state: Free}
 }
 
 func broken(key string) step {
-	return step{args: []string{"break", key, "--reason", "why not"}, keys: []string{key}, state: isFree}
+	return step{args: []string{"break", key, "--reason", "why not"}, keys: []string{key}, state: Free}
 }
 
 func transfer(key string) step {
-	return step{args: []string{"transfer", key, "--token", "@" + key, "--to-pid", self}, keys: []string{key}, state: byProcess, tells: []string{key}}
+	return step{args: []string{"transfer", key, "--token", "@" + key, "--to-pid", self}, keys: []string{key}, state: ByProcess, tells: []string{key}}
 }
 
 // move is something done to ticket 42.
@@ -75,11 +75,11 @@ var (
 var rows = []row{
 	{"grants of run", nil, []step{ran("k"), ran("repo/api"), ran("k"), ran("repo/api")}},
 	{"grants to others", nil, []step{ran("deep/er/a"), token("deep/er/b"), process("pid"), token("ttl")}},
-	{"renewals and releases", nil, []step{token("ttl"), renewal("ttl", byToken), renewal("ttl", byToken), release("ttl"), token("ttl"), release("ttl")}},
+	{"renewals and releases", nil, []step{token("ttl"), renewal("ttl", ByToken), renewal("ttl", ByToken), release("ttl"), token("ttl"), release("ttl")}},
 	{"takeovers", func(b *bench) {
 		b.shell("sleep 300 & p=$!; lease acquire --pid $p k && lease acquire --pid $p repo/api && kill -9 $p; wait $p || true", "k", "repo/api")
-		b.keys.Did("k", 0, 0, byProcess)
-		b.keys.Did("repo/api", 0, 0, byProcess)
+		b.keys.Did("k", 0, 0, ByProcess)
+		b.keys.Did("repo/api", 0, 0, ByProcess)
 	}, []step{token("k"), ran("repo/api")}},
 	{"breaks", nil, []step{token("ttl"), broken("ttl"), token("ttl"), broken("ttl"), process("pid"), broken("pid")}},
 	{"transfers", nil, []step{token("ttl"), transfer("ttl"), transfer("ttl"), release("ttl")}},
@@ -137,7 +137,7 @@ func (b *bench) shell(script string, tells ...string) {
 		b.tokens[key], _ = strconv.ParseInt(numbers[i], 10, 64)
 		b.keys.Told(key, 0, b.tokens[key])
 	}
-	if t, err := ticketIn(b.read(), "42"); err == nil && t != nil {
+	if t, err := TicketIn(b.read(), "42"); err == nil && t != nil {
 		b.did(step{ticket: "42"}, &b.keys, &b.tickets, 0, 0, b.read())
 	}
 }
