@@ -42,7 +42,7 @@ func TestLsReadsNoTombstones(t *testing.T) {
 	looked := func(tombstones int) int {
 		l := withTombstones(t, 20, tombstones)
 		l.In("strace", "-f", "-qqq", "-e", "trace=openat,openat2,newfstatat,statx,getdents64", "-o", "trace").Run("ls").Want(t, 0)
-		return l.lines("trace")
+		return l.lines("trace") - strings.Count(l.File("trace"), " resumed>") // a call that was interrupted by another thread has two lines
 	}
 	if without, with := looked(0), looked(200); without == 0 || with != without {
 		t.Errorf("it looks at files %d times, without tombstones %d times", with, without)
