@@ -87,14 +87,13 @@ func run(args []string) error {
 // parts are what copies of this program do as children of it.
 var parts = map[string]func([]string) error{"loop": loop, "worker": worker}
 
-// A bench is one run: where it works, what it can use, and what it has found.
+// A bench is one run: where it works, and what it can use.
 type bench struct {
 	quick, onlyOurs bool
 
 	self   string // this program; lease, lease-plain and minimal stand beside it
 	places []place
 	errors *os.File // what the commands said on stderr
-	rows   []row
 }
 
 // A place is a folder to work in, on one kind of storage.
@@ -111,12 +110,8 @@ func (b *bench) measure(names []string) error {
 		if len(names) > 0 && !slices.Contains(names, f.name) {
 			continue
 		}
-		first := len(b.rows)
 		if err := f.make(b); err != nil {
 			return fmt.Errorf("%s: %w%s", f.name, err, b.said())
-		}
-		for _, r := range b.rows[first:] {
-			fmt.Println(r.line(!b.quick))
 		}
 	}
 	return nil

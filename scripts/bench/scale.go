@@ -104,9 +104,9 @@ func (b *bench) scaleIn(p place, f filling, counts []int) error {
 			return timed(1, l.ours.toAndFro), nil
 		}},
 		{"lease run k -- true", b.times(60, 1), 1.3, 1.1, lease("run", "k", "--", "true")},
-		{"lease run --wait 1ms of a held key", b.times(30, 1), 0, 0, lease("run", "--wait", "1ms", "-E", "0", "seed", "--", "true")},
+		{"lease run --wait 1ms of a held key", b.times(20, 1), 0, 0, lease("run", "--wait", "1ms", "-E", "0", "seed", "--", "true")},
 		{"lease reconcile", b.times(60, 1), 0, 0, lease("reconcile")},
-		{"lease ls", b.times(5, 1), 0, 0, lease("ls")},
+		{"lease ls", b.times(3, 1), 0, 0, lease("ls")},
 	} {
 		var runs []func() (time.Duration, error)
 		for _, l := range ledgers {

@@ -67,7 +67,8 @@ type row struct {
 	notRun     string // why there is nothing to compare with
 }
 
-func (b *bench) add(r row) { b.rows = append(b.rows, r) }
+// add prints a row. With --quick nothing is judged.
+func (b *bench) add(r row) { fmt.Println(r.line(!b.quick)) }
 
 // ratio is the ratio of the medians, and the spread of what the rounds give one by one.
 func (r row) ratio() (value, low, high float64) {
