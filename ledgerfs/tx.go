@@ -89,7 +89,11 @@ func (t *tx) Put(rec fslease.Record, lasting bool) error {
 		if err := t.makeTombFolder(rec.Key); err != nil {
 			return err
 		}
-		var err error
+		done, err := t.replaceReleased(rec.Key)
+		if err != nil {
+			return err
+		}
+		defer done()
 		if rec.Holder, err = t.recordable(rec.Holder); err != nil {
 			return err
 		}
@@ -153,6 +157,8 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		return nil // a successor has the file
 	}
 	t.remember(rec.Key, fslease.State{Tomb: st.Tomb})
+	free := t.holdFile(rec.Key)
+	defer free()
 	// The tombstone counts. What is left of the lease if it cannot be removed, or may be a successor's, the next one clears.
 	switch err := t.locks.protect(rec.Key); {
 	case errors.Is(err, errLockMoved):
@@ -161,6 +167,33 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		t.logTakeover(rec, tomb)
 	}
 	return nil
+}
+
+// holdFile locks the file of a lease that is to be removed: whoever takes its place waits for that lock, so that the removal does
+// not meet a successor although the key's lock file goes after the last look at it. As long as the locks protect it nobody has it.
+func (t *tx) holdFile(key fslease.Key) (free func()) {
+	fd, _, err := t.l.dir.openRegular(leasePath(key), unix.O_RDONLY)
+	if err != nil {
+		return func() {}
+	}
+	_ = ignoreEINTR(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	return func() { _ = unix.Close(fd) }
+}
+
+// replaceReleased returns once nobody is about to remove the file of a lease that was given up: see holdFile.
+func (t *tx) replaceReleased(key fslease.Key) (done func(), err error) {
+	st := t.loaded[key]
+	if st.Lease == nil || st.Current() != nil {
+		return func() {}, nil
+	}
+	f, err := t.l.lockExisting(leasePath(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.unlock, nil
 }
 
 // clearReleased removes the file of a lease that was given up, if it is no successor's and nobody is in the way. It is for who has lost

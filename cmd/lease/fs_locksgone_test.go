@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,24 +30,30 @@ func TestLockFilesRemovedAmongSeveralKeys(t *testing.T) {
 }
 
 // Whoever releases a key while a hand removes its lock file takes away its own lease only, not that of a successor who came in
-// between.
+// between: after the tombstone was written, or just before the lease is unlinked.
 func TestLockFileRemovedDuringRelease(t *testing.T) {
 	t.Parallel()
 	needs(t, "strace")
-	l := NewLedger(t)
-	wantGrant(t, l.Run("acquire", "--ttl", "1h", "k"), "1")
-	releasing := l.In("strace", "-f", "-qqq", "-o", "/dev/null", "-e", "trace=renameat", "-e", "inject=renameat:delay_exit=1s").
-		Start("release", "k", "--token", "1")
-	l.until("the tombstone is written", func() bool {
-		_, err := os.Stat(filepath.Join(l.Dir, "tombstones/k.json"))
-		return err == nil
-	})
-	if err := os.Remove(filepath.Join(l.Dir, "locks/k.lock")); err != nil {
-		t.Fatal(err)
+	for _, delay := range []string{"renameat:delay_exit=1s", "unlinkat:delay_enter=1s"} {
+		call, _, _ := strings.Cut(delay, ":")
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			l := NewLedger(t)
+			wantGrant(t, l.Run("acquire", "--ttl", "1h", "k"), "1")
+			releasing := l.In("strace", "-f", "-qqq", "-o", "/dev/null", "-e", "trace="+call, "-e", "inject="+delay).Start("release", "k", "--token", "1")
+			l.until("the tombstone is written", func() bool {
+				_, err := os.Stat(filepath.Join(l.Dir, "tombstones/k.json"))
+				return err == nil
+			})
+			time.Sleep(100 * time.Millisecond) // it goes on to its delay
+			if err := os.Remove(filepath.Join(l.Dir, "locks/k.lock")); err != nil {
+				t.Fatal(err)
+			}
+			wantGrant(t, l.Run("acquire", "-n", "--ttl", "1h", "k"), "2")
+			releasing.Wait().Want(t, 0)
+			l.Run("check", "k", "--token", "2").Want(t, 0)
+		})
 	}
-	wantGrant(t, l.Run("acquire", "-n", "--ttl", "1h", "k"), "2")
-	releasing.Wait().Want(t, 0)
-	l.Run("check", "k", "--token", "2").Want(t, 0)
 }
 
 // A ledger whose configuration cannot be understood is not an empty one to anybody who looks.
