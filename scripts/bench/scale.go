@@ -13,167 +13,156 @@ import (
 	"fslease/ledgerfs"
 )
 
-// A fullLedger has many things in it, and a key that is free.
-type fullLedger struct {
-	dir  string
-	ours contestant
+// A subject is a ledger in which one key is free, and another one held by this process.
+type subject struct {
+	count      int // what makes it differ from the others that it is compared with
+	dir        string
+	free, held string
+	ours       contestant // takes the free one
+	seed       fslease.Record
 }
 
-// filled makes a ledger with n things in it.
-func (b *bench) filled(p place, f filling, n int) (full fullLedger, err error) {
+// subject makes a ledger whose keys begin with prefix.
+func (b *bench) subject(p place, prefix string, count int) (s subject, err error) {
 	folder, err := p.folder()
 	if err != nil {
-		return full, err
+		return s, err
 	}
-	full.dir = filepath.Join(folder, "ledger")
-	seed, err := seed(full.dir)
+	s = subject{count: count, dir: filepath.Join(folder, "ledger"), free: prefix + "k", held: prefix + "held"}
+	if s.ours, err = ours(s.dir, s.free, false); err != nil {
+		return s, err
+	}
+	l, err := ledgerfs.Open(s.dir, ledgerfs.Options{Processes: hostproc.New()})
 	if err != nil {
-		return full, err
+		return s, err
 	}
-	if err := f.fill(full.dir, n, seed); err != nil {
-		return full, err
+	m, err := fslease.NewManager(l, fslease.Options{TTL: 24 * time.Hour}) // nothing is renewed meanwhile
+	if err != nil {
+		return s, err
 	}
-	full.ours, err = ours(full.dir, "k", false)
-	return full, err
+	lease, err := m.Acquire(context.Background(), s.held)
+	if err != nil {
+		return s, err
+	}
+	s.seed = lease.Records()[0]
+	return s, nil
 }
 
-// seed takes a lease in the ledger and returns its record; this process keeps it. A day is its TTL.
-func seed(dir string) (fslease.Record, error) {
-	if _, err := ledgerfs.Init(dir, false); err != nil {
-		return fslease.Record{}, err
-	}
-	l, err := ledgerfs.Open(dir, ledgerfs.Options{Processes: hostproc.New()})
-	if err != nil {
-		return fslease.Record{}, err
-	}
-	m, err := fslease.NewManager(l, fslease.Options{TTL: 24 * time.Hour})
-	if err != nil {
-		return fslease.Record{}, err
-	}
-	lease, err := m.Acquire(context.Background(), "seed")
-	if err != nil {
-		return fslease.Record{}, err
-	}
-	return lease.Records()[0], nil
+// remove takes a ledger away that may be large.
+func (s subject) remove() {
+	_ = s.ours.close()
+	_ = os.RemoveAll(s.dir)
 }
 
-// scale measures what a ledger costs that is full of what does not concern a command.
-func scale(b *bench) error {
-	counts := []int{100, 10_000, 100_000}
-	if b.quick {
-		counts = []int{1, 2, 3}
+// lease prepares a command of ours on the subject's ledger.
+func (b *bench) lease(s subject, args ...string) (func() (time.Duration, error), error) {
+	c, err := b.command([]string{"LEASE_LEDGER=" + s.dir}, append([]string{b.binary("lease")}, args...)...)
+	if err != nil {
+		return nil, err
 	}
-	for _, p := range b.places {
-		for _, f := range fillings {
-			if err := b.scaleIn(p, f, counts); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return c.once, nil
 }
 
-func (b *bench) scaleIn(p place, f filling, counts []int) error {
-	var ledgers []fullLedger
-	defer func() {
-		for _, l := range ledgers {
-			_ = l.ours.close()
-			_ = os.RemoveAll(l.dir)
-		}
-	}()
-	for _, n := range counts {
-		l, err := b.filled(p, f, n)
-		if err != nil {
-			return err
-		}
-		ledgers = append(ledgers, l)
-	}
-	lease := func(args ...string) func(fullLedger) (func() (time.Duration, error), error) {
-		return func(l fullLedger) (func() (time.Duration, error), error) {
-			c, err := b.command([]string{"LEASE_LEDGER=" + l.dir}, append([]string{b.binary("lease")}, args...)...)
-			return c.once, err
-		}
-	}
-	for _, op := range []struct {
-		name       string
-		rounds     int
-		floor, aim float64
-		of         func(fullLedger) (func() (time.Duration, error), error)
-	}{
-		{"library: acquire + release", b.times(300, 1), 1.3, 1.1, func(l fullLedger) (func() (time.Duration, error), error) {
-			return timed(1, l.ours.toAndFro), nil
-		}},
-		{"lease run k -- true", b.times(60, 1), 1.3, 1.1, lease("run", "k", "--", "true")},
-		{"lease run --wait 1ms of a held key", b.times(20, 1), 0, 0, lease("run", "--wait", "1ms", "-E", "0", "seed", "--", "true")},
-		{"lease reconcile", b.times(60, 1), 0, 0, lease("reconcile")},
-		{"lease ls", b.times(3, 1), 0, 0, lease("ls")},
-	} {
+// A cost is something that should not depend on what else is in a ledger, as far as it has a floor.
+type cost struct {
+	name       string
+	rounds     int
+	floor, aim float64
+	of         func(*bench, subject) (func() (time.Duration, error), error)
+}
+
+var costs = []cost{
+	{"library: acquire + release", 200, 1.3, 1.1, func(_ *bench, s subject) (func() (time.Duration, error), error) {
+		return timed(1, s.ours.toAndFro), nil
+	}},
+	{"lease run", 60, 1.3, 1.1, func(b *bench, s subject) (func() (time.Duration, error), error) {
+		return b.lease(s, "run", s.free, "--", "true")
+	}},
+	{"lease run --wait 1ms of a held key", 20, 0, 0, func(b *bench, s subject) (func() (time.Duration, error), error) {
+		return b.lease(s, "run", "--wait", "1ms", "-E", "0", s.held, "--", "true")
+	}},
+	{"lease reconcile", 40, 0, 0, func(b *bench, s subject) (func() (time.Duration, error), error) {
+		return b.lease(s, "reconcile")
+	}},
+	{"lease ls", 3, 0, 0, func(b *bench, s subject) (func() (time.Duration, error), error) {
+		return b.lease(s, "ls")
+	}},
+}
+
+// compareCosts adds a row for each cost: the last subject's, compared with the first one's.
+func (b *bench) compareCosts(subjects []subject, judged bool, what func(subject) string) error {
+	first, last := subjects[0], subjects[len(subjects)-1]
+	for _, c := range costs {
 		var runs []func() (time.Duration, error)
-		for _, l := range ledgers {
-			run, err := op.of(l)
+		for _, s := range subjects {
+			run, err := c.of(b, s)
 			if err != nil {
 				return err
 			}
 			runs = append(runs, run)
 		}
-		took, err := race(op.rounds, runs...)
+		took, err := race(b.times(c.rounds, 1), runs...)
 		if err != nil {
-			return fmt.Errorf("%s beside %s: %w", op.name, f.name, err)
+			return fmt.Errorf("%s%s: %w", c.name, what(last), err)
 		}
-		last := len(counts) - 1
-		b.add(row{
-			figure: fmt.Sprintf("%s beside %d %s, %s", op.name, counts[last], f.name, p.name), ours: took[last],
-			peer: fmt.Sprint(counts[0]), theirs: took[0], also: between(counts, took), floor: op.floor, aim: op.aim,
-		})
+		r := row{figure: c.name + what(last), ours: took[len(took)-1], peer: fmt.Sprint(first.count), theirs: took[0]}
+		for i := 1; i < len(subjects)-1; i++ {
+			r.also += fmt.Sprintf("; %d: %s", subjects[i].count, duration(took[i].median()))
+		}
+		if judged {
+			r.floor, r.aim = c.floor, c.aim
+		}
+		b.add(r)
 	}
 	return nil
 }
 
-// between shows the medians of what lies between the first and the last of counts.
-func between(counts []int, took []series) string {
-	var said strings.Builder
-	for i := 1; i < len(counts)-1; i++ {
-		fmt.Fprintf(&said, "; %d: %s", counts[i], duration(took[i].median()))
+// scale measures what a ledger costs that is full of what does not concern a command.
+func scale(b *bench) error {
+	for _, p := range b.places {
+		for _, f := range fillings {
+			if err := b.scaleIn(p, f); err != nil {
+				return err
+			}
+		}
 	}
-	return said.String()
+	return nil
+}
+
+func (b *bench) scaleIn(p place, f filling) error {
+	var subjects []subject
+	defer func() {
+		for _, s := range subjects {
+			s.remove()
+		}
+	}()
+	for _, n := range []int{b.times(100, 1), b.times(10_000, 2), b.times(100_000, 3)} {
+		s, err := b.subject(p, "", n)
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, s)
+		if err := f.fill(s.dir, n, s.seed); err != nil {
+			return err
+		}
+	}
+	return b.compareCosts(subjects, true, func(s subject) string { return fmt.Sprintf(" beside %d %s, %s", s.count, f.name, p.name) })
 }
 
 // depth measures what keys of many segments cost.
 func depth(b *bench) error {
-	depths := []int{1, 2, 4, 8, 16}
 	for _, p := range b.places {
-		var library, whole []func() (time.Duration, error)
-		for _, d := range depths {
-			dir, err := p.folder()
+		var subjects []subject
+		for _, d := range []int{1, 2, 4, 8, 16} {
+			s, err := b.subject(p, strings.Repeat("a/", d-1), d)
 			if err != nil {
 				return err
 			}
-			key := strings.Repeat("a/", d-1) + "k"
-			c, err := ours(filepath.Join(dir, "ledger"), key, false)
-			if err != nil {
-				return err
-			}
-			defer c.close()
-			library = append(library, timed(1, c.toAndFro))
-			command, err := b.run("lease", dir, key)
-			if err != nil {
-				return err
-			}
-			whole = append(whole, command.once)
+			defer s.remove()
+			subjects = append(subjects, s)
 		}
-		for _, op := range []struct {
-			name string
-			runs []func() (time.Duration, error)
-		}{{"library: acquire + release", library}, {"lease run", whole}} {
-			took, err := race(b.times(100, 1), op.runs...)
-			if err != nil {
-				return err
-			}
-			last := len(depths) - 1
-			b.add(row{
-				figure: fmt.Sprintf("%s of a key of %d segments, %s", op.name, depths[last], p.name), ours: took[last],
-				peer: fmt.Sprint(depths[0]), theirs: took[0], also: between(depths, took),
-			})
+		if err := b.compareCosts(subjects, false, func(s subject) string { return fmt.Sprintf(", key of %d segments, %s", s.count, p.name) }); err != nil {
+			return err
 		}
 	}
 	return nil
