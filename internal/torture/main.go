@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fslease/internal/torture/fence"
+	"fslease/internal/torture/fuzz"
 	"fslease/internal/torture/history"
 	"fslease/internal/torture/identity"
 	"fslease/internal/torture/kit"
@@ -34,6 +35,7 @@ var parts = []kit.Part{
 	scarcity.Part,
 	power.Part,
 	loop.Part,
+	fuzz.Part,
 }
 
 func main() { os.Exit(harness{parts, kit.Build}.run(os.Args[1:], os.Stdout, os.Stderr)) }

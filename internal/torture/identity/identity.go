@@ -35,6 +35,7 @@ func run(t *kit.T) {
 		t.NotRun("needs root: pid and time namespaces, mounts, other users")
 		return
 	}
+	defer t.InMemory()()
 	w, err := newWorld(t)
 	defer w.close()
 	if err != nil {

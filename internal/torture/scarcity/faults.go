@@ -5,8 +5,8 @@ import "fslease/internal/torture/kit"
 var faults = []kit.Fault{
 	{Name: "release-needs-room", Rule: "what is held can be given back on a full disk", Share: 0.2, Edits: []kit.Edit{{
 		File: "ledgerfs/tx.go",
-		Old:  "if noRoom(err) && st.Lease != nil &&",
-		New:  "if noRoom(err) && st.Lease == nil &&",
+		Old:  "if noRoom(err) &&",
+		New:  "if noRoom(err) && err == nil &&",
 	}}},
 	{Name: "release-without-record", Rule: "no generation is lost where there is no room to write it", Share: 0.2, Edits: []kit.Edit{{
 		File: "ledgerfs/tx.go",

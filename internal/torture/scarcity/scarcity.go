@@ -37,6 +37,7 @@ func run(t *kit.T) {
 		t.NotRun("needs root: to mount, and to work as other users")
 		return
 	}
+	defer t.InMemory()()
 	alone(t, func() {
 		for i := range max(t.Scale(stories), len(wants)) {
 			if t.Ended() {
