@@ -116,15 +116,19 @@ func (l *Ledger) tracesIn(at string) (all map[string]*traces, waiting bool, err 
 }
 
 // look is what tracesIn says of one key, now.
-func (l *Ledger) look(e string, before traces) traces {
+func (l *Ledger) look(e string, before traces) (traces, error) {
 	t := traces{folder: before.folder}
 	for _, family := range keyFamilies {
 		for end, has := range family.ends {
-			*has(&t) = l.has(path.Join(family.dir, e) + end)
+			_, err := l.fsys.Stat(path.Join(family.dir, e) + end)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return t, l.fail(path.Join(family.dir, e)+end, err)
+			}
+			*has(&t) = err == nil
 		}
 	}
 	t.temps = slices.DeleteFunc(before.temps, func(name string) bool { return !l.has(name) })
-	return t
+	return t, nil
 }
 
 func (l *Ledger) has(name string) bool {
@@ -157,7 +161,11 @@ func (c *collector) key(e string, found traces, below bool) (stays bool, err err
 			return true, err
 		}
 		defer locks.unlock()
-		if todo, err = c.judge(e, c.l.look(e, found), below); err != nil {
+		now, err := c.l.look(e, found)
+		if err != nil {
+			return true, err
+		}
+		if todo, err = c.judge(e, now, below); err != nil {
 			return true, err
 		}
 		if err := locks.current(); errors.Is(err, errLockMoved) {

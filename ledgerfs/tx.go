@@ -89,6 +89,9 @@ func (t *tx) Put(rec fslease.Record, lasting bool) error {
 		if err := t.makeTombFolder(rec.Key); err != nil {
 			return err
 		}
+		if err := t.settleBuried(rec); err != nil {
+			return err
+		}
 		done, err := t.replaceReleased(rec.Key)
 		if err != nil {
 			return err
@@ -103,6 +106,21 @@ func (t *tx) Put(rec fslease.Record, lasting bool) error {
 	}
 	st := t.loaded[rec.Key]
 	t.remember(rec.Key, fslease.State{Lease: &rec, Tomb: st.Tomb})
+	return nil
+}
+
+// settleBuried makes sure that the lease which the tombstone of a key buried is gone, if it was to survive and
+// rec need not. For rec's tombstone, which replaces that one, need not survive either: a power cut may tear it,
+// and keep the lease that was buried before.
+func (t *tx) settleBuried(rec fslease.Record) error {
+	tomb := t.loaded[rec.Key].Tomb
+	if tomb == nil || t.care(rec, durable) != hint || t.care(fslease.Record{Holder: tomb.LastHolder}, durable) == hint {
+		return nil
+	}
+	folder := path.Dir(leasePath(rec.Key))
+	if err := t.l.fsys.SyncDir(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return t.l.fail(folder, err)
+	}
 	return nil
 }
 
