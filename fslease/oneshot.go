@@ -2,6 +2,7 @@ package fslease
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -42,11 +43,15 @@ func (m *Manager) AcquireFenced(ctx context.Context, req Request, to Handover) (
 	}
 	err = a.enterFence(ctx)
 	var records []Record
-	if err == nil {
+	handing := err == nil
+	if handing {
 		records, err = a.handOver(ctx, to)
 	}
 	if err != nil {
-		_ = m.ledger.Update(context.WithoutCancel(ctx), a.keys, a.giveBack)
+		back := m.ledger.Update(context.WithoutCancel(ctx), a.keys, a.giveBack)
+		if back != nil && handing { // else it is dead with this process
+			err = fmt.Errorf("%w; it cannot be told whether all keys were given back, so look at them with lease show, and break those that nobody holds", err)
+		}
 		return nil, nil, err
 	}
 	fence := a.fence

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"fmt"
+	"os/signal"
+	"syscall"
+
 	"github.com/urfave/cli/v2"
 
 	"fslease/cmd/internal/child"
@@ -37,11 +41,15 @@ func (c *call) transfer(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	signal.Ignore(syscall.SIGPIPE) // a reader that has gone must not keep this process from saying so
 	w := c.waiting()
 	rec, err := l.leases.Transfer(child.Watch().Context(), key, token, to, wait, w.tell)
 	w.done()
 	if err != nil {
 		return err
 	}
-	return c.granted([]fslease.Record{rec})
+	if err := c.granted([]fslease.Record{rec}); err != nil {
+		return fmt.Errorf("%w; pid %d holds it now, under generation %d", err, pid, rec.Generation)
+	}
+	return nil
 }
