@@ -14,10 +14,12 @@ import (
 	"syscall"
 	"time"
 
+	"fslease/internal/torture/fail"
 	"fslease/internal/torture/fence"
 	"fslease/internal/torture/fuzz"
 	"fslease/internal/torture/history"
 	"fslease/internal/torture/identity"
+	"fslease/internal/torture/kill"
 	"fslease/internal/torture/kit"
 	"fslease/internal/torture/loop"
 	"fslease/internal/torture/power"
@@ -27,14 +29,16 @@ import (
 
 // parts are run in this order.
 var parts = []kit.Part{
+	kill.Part,
+	fail.Part,
 	fence.Part,
 	identity.Part,
 	history.Part,
 	queue.Part,
 	queue.Load,
-	scarcity.Part,
 	power.Part,
 	loop.Part,
+	scarcity.Part,
 	fuzz.Part,
 }
 

@@ -126,6 +126,9 @@ func (c *Trial) Doctor() {
 // Again types the command once more, which must succeed or say that it is done. It is done then, and if somebody waits he may have
 // changed that already.
 func (c *Trial) Again() {
+	if c.waiter != nil && c.Row.Command == "break" {
+		return // it may hit the one who waited
+	}
 	if c.Row.Command == "acquire" {
 		c.freeAnswered()
 	}
