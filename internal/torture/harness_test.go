@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 	// The first violation ends such a run.
 	rounds := 0
 	part = kit.Part{Name: "part", Faults: []kit.Fault{fault}, Run: func(t *kit.T) {
-		for ; !t.Ended(); rounds++ {
+		for ; !t.Ended() && rounds < 100; rounds++ {
 			t.Violate("broken")
 		}
 	}}

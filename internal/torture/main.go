@@ -22,6 +22,7 @@ import (
 	"fslease/internal/torture/kill"
 	"fslease/internal/torture/kit"
 	"fslease/internal/torture/loop"
+	"fslease/internal/torture/model"
 	"fslease/internal/torture/power"
 	"fslease/internal/torture/queue"
 	"fslease/internal/torture/scarcity"
@@ -40,6 +41,7 @@ var parts = []kit.Part{
 	loop.Part,
 	scarcity.Part,
 	fuzz.Part,
+	model.Part,
 }
 
 func main() { os.Exit(harness{parts, kit.Build}.run(os.Args[1:], os.Stdout, os.Stderr)) }

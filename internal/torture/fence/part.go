@@ -26,6 +26,7 @@ var Part = kit.Part{
 }
 
 func run(t *kit.T) {
+	defer t.InMemory()()
 	for range t.Scale(60) {
 		for _, i := range t.Perm(len(scenes)) {
 			if t.Ended() {
