@@ -87,7 +87,7 @@ func (b *bench) raceLocks(p place, rounds int, do func(lock) (time.Duration, err
 func contend(b *bench) error {
 	processes, each := b.times(8, 2), b.times(50, 1)
 	for _, p := range b.places {
-		took, err := b.raceLocks(p, b.times(7, 1), func(l lock) (time.Duration, error) { return b.contention(l, processes, each) })
+		took, err := b.raceLocks(p, b.times(5, 1), func(l lock) (time.Duration, error) { return b.contention(l, processes, each) })
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (b *bench) drained(l lock, crowd int) (time.Duration, error) {
 // takeover measures how long after the kill of a holder and its command the successor's command starts.
 func takeover(b *bench) error {
 	for _, p := range b.places {
-		took, err := b.raceLocks(p, b.times(60, 1), b.takenOver)
+		took, err := b.raceLocks(p, b.times(40, 1), b.takenOver)
 		if err != nil {
 			return err
 		}

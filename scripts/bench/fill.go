@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,7 @@ var fillings = []filling{
 
 // fill puts n things into the ledger at dir: the files that commands would leave behind, but nobody waits for the disk.
 func (f filling) fill(dir string, n int, seed fslease.Record) error {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nothing else goes on, and no other thread need take over at each system call
 	for name, record := range f.files(seed) {
 		var content string
 		if record != nil {

@@ -155,7 +155,7 @@ func (b *bench) besideSem() error {
 	if err != nil {
 		return err
 	}
-	return b.beside(theirs, b.times(40, 1), r)
+	return b.beside(theirs, b.times(20, 1), r)
 }
 
 // besideEtcd compares with an etcd that it starts on loopback, with its data on disk.
