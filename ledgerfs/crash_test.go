@@ -1,7 +1,7 @@
 package ledgerfs
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -209,16 +209,19 @@ func mustParse(t crashstate.Tree) config {
 	return c
 }
 
-// reconciles is the pass that a command makes before it does anything else.
+// reconciled is the pass that a command makes before it does anything else.
+func reconciled(p *program) error {
+	_, troubles, err := reconcile.Run(ctx, p.process, func() string { return "reconcile" }, false)
+	for _, tr := range troubles {
+		err = errors.Join(err, tr.Err)
+	}
+	return err
+}
+
+// reconciles is that pass, which changes a ticket.
 func (s *story) reconciles(p *program, id string) {
 	s.t.Helper()
-	s.ticket(p, id, func() error {
-		_, troubles, err := reconcile.Run(context.Background(), p.process, func() string { return "reconcile" }, false)
-		if err == nil && len(troubles) > 0 {
-			err = troubles[0].Err
-		}
-		return err
-	})
+	s.ticket(p, id, func() error { return reconciled(p) })
 }
 
 // TestPowerCuts cuts the power at every step of real work, and goes on from what that may leave.
@@ -249,7 +252,7 @@ func TestPowerCuts(t *testing.T) {
 }
 
 // statesPerCut bounds how many states are looked at for one step. All are if there are no more.
-const statesPerCut = 3
+const statesPerCut = 2
 
 // cutEverywhere looks at what a power cut after each step may leave, and returns how many different states it saw.
 func (s *story) cutEverywhere(t *testing.T, genuine bool, r *rand.Rand) int {

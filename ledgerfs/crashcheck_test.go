@@ -8,7 +8,6 @@ import (
 
 	"fslease/fslease"
 	"fslease/internal/crashstate"
-	"fslease/reconcile"
 )
 
 // after checks what a power cut after cut steps left: everything that the story promises holds when the machine is
@@ -86,12 +85,8 @@ func (a *aftermath) repaired() error {
 
 // pass is what every command does first.
 func (a *aftermath) pass() error {
-	_, troubles, err := reconcile.Run(ctx, a.p.process, func() string { return "reconcile" }, false)
-	if err != nil {
-		return err
-	}
-	for _, tr := range troubles {
-		return fmt.Errorf("reconcile: ticket %s: %w", tr.Ticket, tr.Err)
+	if err := reconciled(a.p); err != nil {
+		return fmt.Errorf("reconcile: %w", err)
 	}
 	// What a live ticket has reserved is never lost.
 	for _, id := range a.tickets.Things() {
@@ -125,8 +120,8 @@ func (a *aftermath) leases() error {
 		key := fslease.Key(name)
 		gen, err := a.acquire(key)
 		var held *fslease.HeldError
-		states := a.keys.May(name, a.cut, isFree)
-		mayHold := a.live[key] || slices.Contains(states, byToken) || !a.m.genuine && (a.lax() || slices.ContainsFunc(states, func(s string) bool { return s != isFree }))
+		states := a.keys.May(name, a.cut, a.first)
+		mayHold := a.live[key] || slices.Contains(states, byToken) || slices.Contains(states, asItWas) || !a.m.genuine && (a.lax() || slices.ContainsFunc(states, func(s string) bool { return s != isFree }))
 		mustHold := a.live[key] || len(states) == 1 && states[0] == byToken
 		switch {
 		case errors.As(err, &held) && mayHold:
@@ -191,7 +186,7 @@ func (a *aftermath) endSessions() error {
 func (a *aftermath) everythingIsFree() error {
 	for _, name := range a.keys.Things() {
 		key := fslease.Key(name)
-		if !a.m.genuine || a.keys.Ever(name, byToken) {
+		if !a.m.genuine || a.first == asItWas || a.keys.Ever(name, byToken) {
 			if _, err := a.p.Break(ctx, key, "nobody knows", nil); err != nil {
 				return fmt.Errorf("%s cannot be broken: %w", key, err)
 			}

@@ -11,7 +11,8 @@ import (
 // A story is what the programs of a boot did to keys and tickets, and which generations they were told.
 type story struct {
 	*machine
-	spoiled bool // a record was damaged before or by hand
+	spoiled bool   // a record was damaged before or by hand
+	first   string // the state of keys before
 	keys    crashstate.Story
 	tickets crashstate.Story
 }
@@ -22,10 +23,11 @@ const (
 	byProcess = "held by a process" // which ends with the boot
 	byToken   = "held by a token"   // whoever has it
 	byTicket  = "held by a ticket"  // as the ticket says
+	asItWas   = "as it was left"    // by the boot before
 )
 
 func (m *machine) story() *story {
-	return &story{machine: m}
+	return &story{machine: m, first: isFree}
 }
 
 // key records an act on a key, which leaves it in a state. do returns the generation that it handed out, 0 if none.
