@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 
-	"fslease/fslease"
 	"fslease/internal/torture/kit"
 )
 
@@ -128,13 +127,4 @@ func (b *Bench) Each(n int, f func(i int)) {
 	}
 	close(next)
 	wg.Wait()
-}
-
-// highest are the generations that were told for each key.
-type highest map[fslease.Key]int64
-
-func (h highest) add(grants []Grant) {
-	for _, g := range grants {
-		h[g.Key] = max(h[g.Key], g.Generation)
-	}
 }

@@ -60,7 +60,7 @@ func Missing(commands []string) (without, unknown []string) {
 		}
 	}
 	for _, r := range rows {
-		if !slices.Contains(commands, r.Command) && r.Command != "doctor" {
+		if !slices.Contains(commands, r.Command) {
 			unknown = append(unknown, r.Command)
 		}
 	}
