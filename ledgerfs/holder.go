@@ -89,11 +89,15 @@ func (p *Presence) Close() error {
 	if p.fd < 0 {
 		return nil
 	}
-	if p.noted {
+	defer p.drop()
+	defer p.l.use()()
+	err := p.l.attach() // the handle may have been closed
+	if err == nil && p.noted {
 		_ = p.l.fsys.Remove(commandPath(p.holder.ID))
 	}
-	err := p.l.fsys.Remove(holderPath(p.holder.ID))
-	p.drop()
+	if err == nil {
+		err = p.l.fsys.Remove(holderPath(p.holder.ID))
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return p.l.fail(holderPath(p.holder.ID), err)
 	}

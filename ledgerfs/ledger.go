@@ -50,6 +50,8 @@ type Ledger struct {
 	dir     *dirFS
 	network string // name of the network file system it lies on, "" for a local one
 	made    bool   // ledger.json was seen
+	users   int    // changes under way
+	closing bool   // the handle is to be freed after them
 	self    *fslease.Holder
 
 	understood lastConfig
@@ -78,16 +80,36 @@ func Open(path string, opt Options) (*Ledger, error) {
 // Path returns the ledger's directory as it was given to Open.
 func (l *Ledger) Path() string { return l.path }
 
-// Close frees the handle. Leases, fences and presences made through it stay what they are.
+// Close frees the handle. Leases, fences and presences made through it stay what they are: a lease that is being renewed goes on, and
+// what is not freed now is once that is done.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dir == nil {
 		return nil
 	}
+	if l.closing = l.users > 0; l.closing {
+		return nil
+	}
 	err := l.dir.Close()
 	l.dir, l.fsys = nil, nil
 	return err
+}
+
+// use keeps the handle open for one change, as renewals come whenever they are due.
+func (l *Ledger) use() (done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users++
+	return func() {
+		l.mu.Lock()
+		l.users--
+		last := l.closing && l.users == 0
+		l.mu.Unlock()
+		if last {
+			_ = l.Close() // only descriptors that were read from
+		}
+	}
 }
 
 // Clock returns the clock by which records are stamped.

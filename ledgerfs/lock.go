@@ -279,6 +279,7 @@ func (l *Ledger) TryUpdate(_ context.Context, keys []fslease.Key, fn func(fsleas
 }
 
 func (l *Ledger) update(keys []fslease.Key, wait time.Duration, fn func(fslease.Tx) error) error {
+	defer l.use()()
 	if err := l.ready(); err != nil {
 		return err
 	}

@@ -199,12 +199,13 @@ func (w *waker) watchDeath(h fslease.Holder) (stop func()) {
 // for it stays until then.
 func (l *Ledger) lockFreed(h fslease.Holder) <-chan struct{} {
 	freed := make(chan struct{})
+	fd, _, err := l.dir.openRegular(holderPath(h.ID), unix.O_RDONLY)
+	if err != nil {
+		close(freed)
+		return freed
+	}
 	go func() {
 		defer close(freed)
-		fd, _, err := l.dir.openRegular(holderPath(h.ID), unix.O_RDONLY)
-		if err != nil {
-			return
-		}
 		_ = ignoreEINTR(func() error { return unix.Flock(fd, unix.LOCK_SH) })
 		_ = unix.Close(fd)
 	}()
