@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,14 +34,14 @@ type waiter struct {
 	place  int64 // its number in the queue, 0 if it was never seen there
 	killed bool
 	told   bool // to end
-	began  int64
-	ended  int64
 }
 
 // choices are the keys that are waited for. All are below k and m.
 var choices = [][]string{
 	{"k"}, {"k"}, {"m"}, {"k/a"}, {"k/b"}, {"k/a/x"}, {"k-a"}, {"k/a", "m"}, {"m/y", "k/b"}, {"k-a", "k/a"}, {"m", "k-a"},
 }
+
+func (c *crowd) keys() []string { return choices[c.rand.IntN(len(choices))] }
 
 // noWatchers runs a command in a user namespace that allows no inotify instance.
 var noWatchers = []string{"unshare", "--user", "--map-root-user", "sh", "-c", `echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"`, "sh"}
@@ -65,17 +66,12 @@ func (c *crowd) run() int {
 		}
 	}
 	for range 3 {
-		c.try() // all is held
+		c.try(c.keys()) // all is held
 	}
-	first := c.stopFirst()
 	for range size / 8 {
 		c.strike(c.rand.IntN(len(c.waiters)))
 	}
-	c.opened = kit.Mono()
-	open()
-	if first != nil {
-		c.pass(first)
-	}
+	c.pass(open)
 	for c.running() > 0 && !c.Ended() {
 		c.strike(c.rand.IntN(3 * len(c.waiters)))
 		time.Sleep(c.upTo(20 * time.Millisecond))
@@ -113,7 +109,7 @@ func (c *crowd) hold() (open func(), ok bool) {
 
 // join adds a waiter.
 func (c *crowd) join(wave int) {
-	w := &waiter{id: fmt.Sprintf("w%d", len(c.waiters)), keys: choices[c.rand.IntN(len(choices))], wave: wave}
+	w := &waiter{id: fmt.Sprintf("w%d", len(c.waiters)), keys: c.keys(), wave: wave}
 	l := c.ledger
 	if c.blind && c.rand.IntN(2) == 0 {
 		l = l.In(noWatchers...)
@@ -128,13 +124,11 @@ func (c *crowd) words(w *waiter, words ...string) []string {
 }
 
 // try asks for a key without waiting.
-func (c *crowd) try() *waiter {
-	w := &waiter{id: fmt.Sprintf("t%d", len(c.tries)), keys: choices[c.rand.IntN(len(choices))], began: kit.Mono()}
+func (c *crowd) try(keys []string) kit.Result {
+	w := &waiter{id: fmt.Sprintf("t%d", len(c.tries)), keys: keys}
 	w.Process = c.ledger.Start(c.words(w, "run", "-q", "-n")...)
-	w.Wait()
-	w.ended = kit.Mono()
 	c.tries = append(c.tries, w)
-	return w
+	return w.Wait()
 }
 
 // allQueued reports whether each waiter is in the queue, and notes the places.
@@ -179,39 +173,33 @@ func (c *crowd) strike(n int) {
 		syscall.Kill(pid, syscall.SIGCONT)
 		c.Made("stops", 1)
 	case 5:
-		c.try()
+		c.try(c.keys())
 	}
 }
 
-// stopFirst stops the waiter that is the first for everything that it wants.
-func (c *crowd) stopFirst() *waiter {
-	first := slices.MinFunc(c.waiters, func(a, b *waiter) int { return int(a.place - b.place) })
-	if first.killed {
-		return nil
-	}
-	syscall.Kill(first.Process.Process.Pid, syscall.SIGSTOP)
-	return first
-}
-
-// pass lets tries come while the first in line is stopped and the keys are free. It goes on before it may be passed over.
-func (c *crowd) pass(first *waiter) {
+// pass stops the first in line, gives the keys back, and lets tries come. The first goes on before it may be passed over.
+func (c *crowd) pass(open func()) {
+	waiting := slices.DeleteFunc(slices.Clone(c.waiters), func(w *waiter) bool { return w.killed || w.told })
+	first := slices.MinFunc(waiting, func(a, b *waiter) int { return int(a.place - b.place) })
+	pid := first.Process.Process.Pid
+	syscall.Kill(pid, syscall.SIGSTOP)
+	c.opened = kit.Mono()
+	open()
+	const most = 4 * time.Second
+	goOn := sync.OnceFunc(func() { syscall.Kill(pid, syscall.SIGCONT) })
+	defer goOn()
+	defer time.AfterFunc(most, goOn).Stop()
 	for range 3 {
-		began := kit.Mono()
-		w := &waiter{id: fmt.Sprintf("t%d", len(c.tries)), keys: first.keys, began: began}
-		w.Process = c.ledger.Start(c.words(w, "run", "-q", "-n")...)
-		got := w.Wait()
-		w.ended = kit.Mono()
-		c.tries = append(c.tries, w)
-		if first.killed || time.Duration(w.ended-c.opened) > 4*time.Second {
-			break
+		got := c.try(first.keys)
+		stopped := time.Duration(kit.Mono() - c.opened)
+		if stopped > most-most/10 {
+			return
 		}
 		if got.Code != 75 {
-			c.Violate("a try got %v although process %d waits for them, and has for %v only not taken its turn: %s",
-				first.keys, first.Process.Process.Pid, time.Duration(w.ended-c.opened), got)
+			c.Violate("a try got %v although process %d waits for them, and has for %v only not taken its turn: %s", first.keys, pid, stopped, got)
 		}
 		c.Made(passes, 1)
 	}
-	syscall.Kill(first.Process.Process.Pid, syscall.SIGCONT)
 }
 
 func (c *crowd) running() int {
