@@ -76,4 +76,12 @@ func (c *call) until() int64 {
 	return until
 }
 
+// unknown reports whether nobody was told what the call did.
+func (c *call) unknown() bool { return c.killed || c.busy() }
+
+// busy reports whether the call gave up because a lock could not be had.
+func (c *call) busy() bool {
+	return (c.result.Code == 74 || c.result.Code == 125) && strings.Contains(c.result.Stderr, " is busy: ")
+}
+
 func (c *call) String() string { return strings.Join(c.args, " ") }

@@ -24,7 +24,7 @@ func (c *call) happenings() []happening {
 		return happening{step{verb: v, token: c.token, until: c.until(), at: min(to, c.end)}, c.keys, c.tokens, from, to}
 	}
 	whole := func(v verb) []happening { return []happening{at(v, c.start, c.end)} }
-	if c.killed {
+	if c.unknown() {
 		v := map[kind]verb{run1: vanishes, acquire: vanishes, release: mayEnd, transfer: mayMove, breaks: mayBreak}[c.kind]
 		switch {
 		case c.kind == renew || c.kind == check || c.kind == fenced:
