@@ -194,7 +194,7 @@ func (b *bench) cut() {
 		cuts := b.rand.Perm(b.disk.Len() + 1)
 		found := len(b.seen)
 		for _, cut := range cuts {
-			limit := 2 + 2*(b.states-len(b.seen))/len(cuts)
+			limit := max(6, 2*(b.states-len(b.seen))/len(cuts))
 			b.look(b.disk, cut, limit, &b.keys, &b.tickets, "")
 			if len(b.seen) >= b.states || b.Ended() {
 				return

@@ -11,20 +11,21 @@ import (
 // could not write it forgets: a second sync of the same file succeeds, and nothing is on the disk. So a command either
 // says that it failed, or what it said is true in spite of a power cut.
 func (b *bench) failures() {
-	n := max(1, b.Scale(200)/max(1, b.Scale(20*len(rows)*len(variants))))
-	for range n {
-		i := b.rand.IntN(len(b.before))
-		m, s := b.before[i], b.steps[i]
-		var files []int // which of all syncs of the command are of files
-		for at, name := range m.syncs {
+	type sync struct{ step, nth int } // which of all syncs of a command
+	var files []sync
+	for i, m := range b.before {
+		for nth, name := range m.syncs {
 			if name != "" && !strings.HasSuffix(name, "/") {
-				files = append(files, at+1)
+				files = append(files, sync{i, nth + 1})
 			}
 		}
+	}
+	for range b.Scale(4) {
 		if len(files) == 0 || b.Ended() {
-			continue
+			return
 		}
-		b.failed(s, m, files[b.rand.IntN(len(files))])
+		s := files[b.rand.IntN(len(files))]
+		b.failed(b.steps[s.step], b.before[s.step], s.nth)
 	}
 }
 
