@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"fslease/fslease"
 	"fslease/internal/torture/steps"
 )
 
@@ -42,7 +43,7 @@ func judge(c *steps.Trial) {
 	case doubtful(r.Stderr):
 	case c.Ran():
 		c.Violate("it said that it could not run the command, which ran")
-	case r.Code == 126 && slices.Contains(c.Row.Args, "--ticket"): // which is BLOCKED then
+	case slices.Contains(c.Row.Args, "--ticket") && c.Now.Tickets["t"].Status == fslease.Blocked: // it says why its command did not start
 	default:
 		if changed := c.Changed(); changed != "" {
 			c.Violate("it failed, and told of no change, and %s", changed)

@@ -98,9 +98,6 @@ func (b *Bench) Template(r Row) (*Template, error) {
 	return t, nil
 }
 
-// Close removes the ledger of the template.
-func (t *Template) Close() { t.ledger.Close() }
-
 // copyTo copies the ledger of the template and what is around it.
 func (t *Template) copyTo(l *kit.Ledger) error {
 	return exec.Command("cp", "-a", filepath.Dir(t.ledger.Dir)+"/.", filepath.Dir(l.Dir)).Run()

@@ -15,7 +15,7 @@ type Found struct {
 // enough is from which share of the long form on every row is tried.
 const enough = 0.05
 
-// Steps lists the steps of every row, in a short run of some.
+// Steps lists the steps of every row, in a short run of some. The ledgers stay until the bench is closed.
 func (b *Bench) Steps(waiters bool) []Found {
 	rows := b.Rows()
 	if b.t.Share < enough {
