@@ -29,6 +29,7 @@ type Lease struct {
 	records  []Record
 	base     time.Duration // CLOCK_MONOTONIC: stamp of the last renewal known to be applied
 	attempt  time.Duration // when the renewal under way began, 0 if none is
+	attempts int           // how many have ended
 	failure  error         // of the last attempt since base; nil if it succeeded or none ended
 	cause    *LostError
 	released bool
@@ -139,11 +140,11 @@ func (l *Lease) Renew(ctx context.Context) error {
 		fresh, err = l.tenure.renew(tx, l.Records())
 		return err
 	})
-	l.settle(fresh, err)
 	var gone *LostError
 	if errors.As(err, &gone) {
-		l.lose(gone)
+		l.lose(gone) // before the guard can see a failure, and say something less exact
 	}
+	l.settle(fresh, err)
 	return err
 }
 
@@ -152,6 +153,7 @@ func (l *Lease) settle(fresh []Record, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.attempt, l.failure = 0, err
+	l.attempts++
 	if err == nil {
 		l.records = fresh
 		l.base = max(l.base, oldestStamp(fresh))
@@ -185,81 +187,6 @@ func (l *Lease) beat(ctx context.Context) {
 			_ = l.Renew(ctx) // the guard judges what failures mean
 		}
 	}
-}
-
-// guard watches the time beside the ledger's work, never behind it. At three quarters of the TTL since the
-// last renewal the lease is lost, unless this process was not running meanwhile (suspended, stopped): then
-// one bounded attempt to renew comes first.
-func (l *Lease) guard() {
-	for {
-		l.mu.Lock()
-		due := l.base + l.ttl*3/4
-		l.mu.Unlock()
-		if !l.until(due) {
-			return
-		}
-		l.mu.Lock()
-		now := l.m.mono()
-		moved := l.base+l.ttl*3/4 > now
-		trouble := l.failure
-		tried := trouble != nil || l.attempt != 0 && now-l.attempt > l.ttl/16
-		base := l.base
-		l.mu.Unlock()
-		if moved {
-			continue
-		}
-		if !tried && l.lastChance(base) {
-			continue
-		}
-		l.mu.Lock()
-		first := l.records[0]
-		l.mu.Unlock()
-		l.lose(&LostError{Key: first.Key, Generation: first.Generation, Reason: ReasonCannotRenew, Err: trouble})
-		return
-	}
-}
-
-// ReasonCannotRenew is the reason of a loss because renewals failed or took too long. The other kind of
-// loss says who took over.
-const ReasonCannotRenew = "cannot renew"
-
-// until waits for the moment due; it is false if the lease ended before.
-func (l *Lease) until(due time.Duration) bool {
-	timer, stop := l.m.ledger.Clock().After(due - l.m.mono())
-	defer stop()
-	select {
-	case <-l.done:
-		return false
-	case <-l.lost:
-		return false
-	case <-timer:
-		return true
-	}
-}
-
-// lastChance gives the heartbeat a bounded time to renew after a pause of the whole process, and reports
-// whether it did.
-func (l *Lease) lastChance(base time.Duration) bool {
-	select {
-	case l.renewNow <- struct{}{}:
-	default:
-	}
-	step := max(l.ttl/128, time.Millisecond)
-	for range 16 {
-		if !l.until(l.m.mono() + step) {
-			return true // ended meanwhile: the loop sees it
-		}
-		l.mu.Lock()
-		moved, failed := l.base > base, l.failure != nil
-		l.mu.Unlock()
-		if moved {
-			return true
-		}
-		if failed {
-			return false
-		}
-	}
-	return false
 }
 
 func (l *Lease) lose(cause *LostError) {
