@@ -51,6 +51,8 @@ func (c *crowd) check() int {
 		switch {
 		case w.killed:
 		case w.told && (got.Code == 143 || got.Signal != 0):
+		case got.Code == 125 && strings.Contains(got.Stderr, " is busy: "): // so many take turns at a lock, or the machine is slow
+			c.Made("locks not had within ten seconds", 1)
 		case got.Code != 0 || work == nil || work.End == 0:
 			c.Violate("crowd %d: %v waited and did not get its turn: %s", c.number, w, got)
 		default:

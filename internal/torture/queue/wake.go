@@ -15,31 +15,36 @@ const (
 )
 
 // wake releases a key while its waiter is about to watch it: what happened before the watch must be seen after it, not when a timer
-// ends. A machine that is slow is given three tries.
+// ends. Where it was not, it is looked at twice more: any machine may be slow for a moment.
 func wake(t *kit.T, witness *kit.Witness) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.NotRun("releases before a watch was made: needs strace")
 		return
 	}
-	slow := 0
+	slow, tooLate := 0, 0
 	for done := 0; done < t.Scale(10) && !t.Ended(); {
 		took, ok := wakeOnce(t, witness)
 		switch {
-		case !ok:
-		case took < heldUp+timer:
-			slow = 0
+		case ok && took < heldUp+timer:
+			slow, tooLate = 0, 0
 			done++
 			t.Made(wakes, 1)
-		default:
+		case ok:
 			if slow++; slow == 3 {
 				t.Violate("a key was released before its waiter watched it, and the waiter began after %v, three times: it slept until its timer", took)
+				return
+			}
+		default:
+			if tooLate++; tooLate == 20 {
+				t.NotRun("releases before a watch was made: needs a machine that is less busy")
 				return
 			}
 		}
 	}
 }
 
-// wakeOnce returns how long after it had entered the queue the waiter's command began. It is not ok if the release came too late.
+// wakeOnce returns how long after it had entered the queue the waiter's command began. It is not ok if the machine is
+// so slow that this says nothing.
 func wakeOnce(t *kit.T, witness *kit.Witness) (took time.Duration, ok bool) {
 	l := t.Ledger()
 	defer l.Close()
@@ -53,13 +58,14 @@ func wakeOnce(t *kit.T, witness *kit.Witness) (took time.Duration, ok bool) {
 		return 0, false
 	}
 	queued := kit.Mono()
+	// A command takes some ten milliseconds.
 	if got := l.Run("release", "k", "--token", "1"); got.Code != 0 {
 		t.Violate("the token is current: %s", got)
 	}
-	intime := time.Duration(kit.Mono()-queued) < heldUp*3/4
+	inTime := time.Duration(kit.Mono()-queued) < heldUp/4
 	if got := w.Wait(); got.Code != 0 {
 		t.Violate("it waited for a key that was released: %s", got)
 		return 0, false
 	}
-	return time.Duration(witness.Log()[0].Start - queued), intime
+	return time.Duration(witness.Log()[0].Start - queued), inTime
 }
