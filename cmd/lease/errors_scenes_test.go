@@ -33,7 +33,7 @@ var heldScenes = []scene{
 		`lease run -n job -- true`,
 		`lease run job/part -n -- true`,
 		`lease run -n -E 9 job -- true`,
-		`lease run --wait 300ms job -- true`,
+		`lease run -q --wait 300ms job -- true`,
 		`lease acquire -n --ttl 1h job`,
 		`lease wait -n job`,
 		`lease --json run -n job -- true 2>&1 | sed 's/,"holder".*/.../'`,
@@ -52,8 +52,8 @@ var heldScenes = []scene{
 	}, []string{`lease run -n repo/web -- true`}},
 	{"the command of a killed wrapper still runs", func(l *Ledger) *Ledger { killedWrapper(l, "job"); return l }, []string{
 		`lease run -n job -- true`,
-		`lease acquire --wait 300ms --ttl 1h job`,
-		`lease run --fence-wait 300ms job -- true`,
+		`lease acquire -q --wait 3s --ttl 1h job`,
+		`lease run -q --fence-wait 300ms job -- true`,
 	}},
 	{"it would wait for itself", nil, []string{
 		`lease run job -- lease run job/part -- true`,
@@ -102,7 +102,7 @@ var lostScenes = []scene{
 var ticketScenes = []scene{
 	{"a ticket has the scope", sh(`lease ticket add 42 --title 'Fix the login' --scope repo/api --scope repo/web; lease ticket approve 42; lease ticket start 42`), []string{
 		`lease run -n repo -- true`,
-		`lease acquire --wait 300ms --ttl 1h repo/api/v2`,
+		`lease acquire -q --wait 300ms --ttl 1h repo/api/v2`,
 		`lease ticket add 43 --scope repo/web && lease ticket approve 43; lease ticket start 43`,
 		`LEASE_TICKET=42 LEASE_TOKEN=1 lease run repo/api other -- true`,
 		`lease run --ticket 42 -- true`,
