@@ -27,7 +27,7 @@ func judge(c *steps.Trial) {
 		if !c.Ran() {
 			c.Violate("it said that the command ran, which did not")
 		}
-	case r.Code == 0 && slices.ContainsFunc(c.Calls, writes) && !slices.Contains(c.Row.Args, "--heartbeat"):
+	case r.Code == 0 && slices.ContainsFunc(c.Calls, func(call string) bool { return writes(c.Row, call) }):
 		c.Violate("it said that it was done, and what was written may not be on the disk")
 	case r.Code == 0 && c.Row.Command == "reconcile" && slices.ContainsFunc(c.Calls, looks): // who cannot be seen is not dead
 	case r.Code == 0:
@@ -51,14 +51,19 @@ func judge(c *steps.Trial) {
 	}
 }
 
-// writes reports whether a call that failed is one by which a record reaches the disk. A tombstone for which there is no room has
-// another way, and a renewal is made again.
-func writes(call string) bool {
+// writes reports whether a call that failed is one by which a record reaches the disk that counts. A renewal is made again, a transfer
+// needs no tombstone beside the new lease, and one for which there is no room has another way.
+func writes(r steps.Row, call string) bool {
 	name, what, _ := strings.Cut(strings.TrimSpace(call), "(")
 	what, result, _ := strings.Cut(what, ">")
-	full := strings.Contains(what, "/tombstones/") && (strings.Contains(result, "ENOSPC") || strings.Contains(result, "EDQUOT"))
-	return strings.HasSuffix(what, ".json.tmp") && !full && (name == "close" || name == "fsync" && !strings.Contains(result, "EINTR")) ||
-		name == "fsync" && !strings.Contains(what, ".tmp") && !strings.Contains(result, "EINTR")
+	tomb, full := strings.Contains(what, "/tombstones"), strings.Contains(result, "ENOSPC") || strings.Contains(result, "EDQUOT")
+	switch {
+	case slices.Contains(r.Args, "--heartbeat"), tomb && r.Command == "transfer", tomb && full && strings.HasSuffix(what, ".tmp"):
+		return false
+	case name == "fsync":
+		return !strings.Contains(result, "EINTR")
+	}
+	return name == "close" && strings.HasSuffix(what, ".json.tmp")
 }
 
 // looks reports whether a call that failed is a look at a process.
