@@ -12,11 +12,17 @@ import (
 // system, if the boot id is the kernel's own: then the first change of each boot moves the floor above
 // every generation that the boot before may have granted and a power cut may have lost, and sets aside the
 // records that it tore. Where that cannot be told although earlier grants may have gone unsynced, it is
-// not sure that what is on record is all that was granted. c is changed to what holds afterwards.
+// not sure that what is on record is all that was granted. c, which was just read, is changed to what holds afterwards, and is sure
+// to be on the disk.
 func (l *Ledger) settleBoot(c *config) (lax, sure bool, err error) {
 	self, err := l.who()
 	if err != nil {
 		return false, false, l.failSelf(err)
+	}
+	if l.has(configUnsynced) {
+		if *c, err = l.changeConfig(func(*config) {}); err != nil {
+			return false, false, err
+		}
 	}
 	known := l.mendsAtBoot()
 	if known && c.BootID != self.BootID {

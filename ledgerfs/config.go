@@ -185,7 +185,7 @@ func (l *Ledger) raiseCeiling(g int64) (int64, config, error) {
 	return g, c, err
 }
 
-// changeConfig changes ledger.json under its lock, durably.
+// changeConfig changes ledger.json under its lock, durably. If another one was cut short in that, it does it again.
 func (l *Ledger) changeConfig(change func(*config)) (config, error) {
 	lock, err := l.lockFile(configLock, true, l.opt.LockWait)
 	if err != nil {
@@ -198,8 +198,26 @@ func (l *Ledger) changeConfig(change func(*config)) (config, error) {
 	}
 	before := c
 	change(&c)
-	if c == before {
+	if c == before && !l.has(configUnsynced) {
 		return c, nil
 	}
-	return c, l.write(configFile, c.encode(), durable)
+	return c, l.writeConfig(c)
+}
+
+// configUnsynced stands beside ledger.json from before a new one has its name until that is sure. In between everybody sees what a
+// power cut may take back, and whoever wrote it may have been killed. So whoever finds it after having read ledger.json relies on
+// nothing that it says: see settleBoot. It means nothing after a power cut.
+const configUnsynced = ".ledger.json.unsynced"
+
+// writeConfig writes ledger.json under its lock, durably.
+func (l *Ledger) writeConfig(c config) error {
+	mark := l.fsys.Link(configUnsynced, nil, false)
+	if mark != nil && !errors.Is(mark, fs.ErrExist) {
+		return l.fail(configUnsynced, mark)
+	}
+	err := l.write(configFile, c.encode(), durable)
+	if err == nil || mark == nil && !unsure(err) {
+		_ = l.fsys.Remove(configUnsynced) // one that stays costs the next one a write
+	}
+	return err
 }

@@ -95,7 +95,7 @@ func (l *Ledger) mendConfig(ctx context.Context) (string, error) {
 		kept = ", and kept the old one as " + kept
 	}
 	c := config{Schema: fslease.Schema, ID: newID(), Ceiling: highest + lostStep, Floor: highest + lostStep}
-	if err := l.write(configFile, c.encode(), durable); err != nil {
+	if err := l.writeConfig(c); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("made a new %s: generations go on above %d; settings that were changed are to be set again%s", configFile, c.Floor, kept), nil

@@ -11,9 +11,10 @@ The rule
          tore are set aside;
       3. on a boot that is not known, and after a boot that was, nobody can tell what was lost: each grant goes
          above C, and everything is synced;
-      4. gc moves F up to C, durably, before it removes a tombstone;
-      5. what outlives the boot (a lease without a process, a reservation) is synced, and so is the unlink that
-         ends it: the tombstone does not stand for ever, it may be torn by that of a later process, or collected;
+      4. gc moves F up to C, durably, and syncs the folder of the lease, before it removes a tombstone;
+      5. what outlives the boot (a lease without a process, a reservation) is synced, and before an unsynced
+         tombstone takes the place of its, the folder of its lease is synced: the new one may be torn, and with both
+         gone the lease would count again if its unlink could be lost;
       6. who reads a ledger.json that another one has renamed into place but not synced yet (it is still at it,
          or was killed) relies on nothing in it before it has synced the directory itself.
 
@@ -25,8 +26,8 @@ What is explored
 The code
     settle   ledgerfs/boot.go (*Ledger).settleBoot, (*Ledger).setTornAside, called by (*Ledger).begin in tx.go
     next     ledgerfs/tx.go (*tx).NextGeneration; t.sure is rule 3
-    raise    ledgerfs/config.go (*Ledger).raiseCeiling, (*Ledger).changeConfig
-    collect  ledgerfs/gckeys.go (*Ledger).raiseFloor, (*collector).oldTombstone, (*collector).clear
+    raise    ledgerfs/config.go (*Ledger).raiseCeiling, changeConfig, writeConfig; configUnsynced is the mark of rule 6
+    collect  ledgerfs/gckeys.go (*Ledger).raiseFloor, (*collector).oldTombstone, settleLease, clear
     care     ledgerfs/tx.go (*tx).care: which writes are synced; (*tx).Put, (*tx).Bury
 
 fault floor-not-raised: a new boot does not raise the floor; what was granted unsynced comes again
@@ -36,8 +37,9 @@ fault ceiling-not-synced: a generation is handed out before its ceiling is durab
 fault others-ceiling-trusted: a ceiling, floor or boot that another one has not synced yet is relied on
 fault unknown-boot-trusted: a boot that is not known goes on above what is on record, which may not be all
 fault gc-keeps-floor: tombstones are removed without raising the floor
+fault gc-too-soon: gc does not sync the folder of the lease; its unlink is lost, its tombstone is collected, and what was given up is held again
 fault all-unsynced: what outlives the boot is not synced either; a lease that was told is gone
-fault unlink-not-synced: the unlink of what outlives the boot is not synced; the unsynced end of a later process's lease tears the tombstone, and what was given up is held again
+fault unlink-not-synced: an unsynced tombstone takes the place of a synced one although the unlink of that one's lease may be lost; torn, and what was given up is held again
 fault disk-fails-alone: (a limit, not a bug) the disk loses its unsynced writes while the machine runs on: the boot is the same, so nobody notices
 """
 from typing import NamedTuple
@@ -253,7 +255,10 @@ class Grants:
     def bury(self, s, i, key, doing):
         lease, tomb = self.record(s, i)
         whole = self.synced(s, lease.bound)
-        disk = s.disk.write(f"tombstones/{i}", lease.generation, whole)
+        disk = s.disk
+        if not whole and tomb and self.fault != "unlink-not-synced":
+            disk = disk.sync("leases")  # the code need not if the last holder was a process: that is dead after the boot
+        disk = disk.write(f"tombstones/{i}", lease.generation, whole)
         step = "sync_tombstone" if whole else "unlink"
         yield f"{i}: write tombstone {lease.generation}", self.put(s._replace(disk=disk), i, doing=doing._replace(step=step), kept=0)
 
@@ -262,13 +267,8 @@ class Grants:
 
     def unlink(self, s, i, key, doing):
         lease, tomb = self.record(s, i)
-        doing = doing._replace(step="sync_unlink" if not lease.bound and self.fault != "unlink-not-synced" else "buried")
-        if not lease.bound:
-            doing = doing._replace(buried=lease.generation)
+        doing = doing._replace(step="buried", buried=0 if lease.bound else lease.generation)
         yield f"{i}: unlink lease {lease.generation}", self.put(s._replace(disk=s.disk.remove(f"leases/{i}")), i, doing=doing, alive=0)
-
-    def sync_unlink(self, s, i, key, doing):
-        yield f"{i}: sync the unlink", self.put(s._replace(disk=s.disk.sync("leases")), i, doing=doing._replace(step="buried"))
 
     def buried(self, s, i, key, doing):
         after = doing._replace(step="write") if doing.next else Doing()
@@ -312,7 +312,8 @@ class Grants:
                 if key.doing.step or lease or not tomb or tomb == TORN:
                     continue
                 if tomb <= floor or self.fault == "gc-keeps-floor":
-                    yield f"gc: remove tombstone {i}", s._replace(disk=s.disk.remove(f"tombstones/{i}"))
+                    disk = s.disk if self.fault == "gc-too-soon" else s.disk.sync("leases")
+                    yield f"gc: remove tombstone {i}", s._replace(disk=disk.remove(f"tombstones/{i}"))
             yield "gc: end", s._replace(gc="")
         if s.kills < self.kills:
             yield "kill gc", s._replace(gc="", locked="" if s.locked == "gc" else s.locked, kills=s.kills + 1)
