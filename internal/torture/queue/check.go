@@ -62,8 +62,11 @@ func (c *crowd) check() int {
 	c.arrivals()
 	c.turns(works, ran)
 	c.barging(works, ran)
-	if left := places(c.ledger.Dir); len(left) > len(c.waiters)/2 { // those of the killed go when somebody meets them
-		c.Violate("crowd %d: %d entries are left in the queue", c.number, len(left))
+	left := places(c.ledger.Dir)
+	for _, w := range c.waiters {
+		if got := w.Wait(); got.Signal == 0 && left[w.Process.Process.Pid] != 0 { // those of the killed go when somebody meets them
+			c.Violate("crowd %d: %v has ended, and stands in line still: %s", c.number, w, got)
+		}
 	}
 	c.Made(served, done)
 	return done

@@ -72,8 +72,10 @@ func (c *crowd) run() int {
 		c.strike(c.rand.IntN(len(c.waiters)))
 	}
 	c.pass(open)
-	for c.running() > 0 && !c.Ended() {
-		c.strike(c.rand.IntN(3 * len(c.waiters)))
+	for strikes := 0; c.running() > 0 && !c.Ended(); strikes++ {
+		if strikes < size { // a third of them hit
+			c.strike(c.rand.IntN(3 * len(c.waiters)))
+		}
 		time.Sleep(c.upTo(20 * time.Millisecond))
 	}
 	return c.check()
