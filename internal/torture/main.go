@@ -22,6 +22,7 @@ import (
 	"fslease/internal/torture/kill"
 	"fslease/internal/torture/kit"
 	"fslease/internal/torture/loop"
+	"fslease/internal/torture/loss"
 	"fslease/internal/torture/model"
 	"fslease/internal/torture/power"
 	"fslease/internal/torture/queue"
@@ -33,6 +34,7 @@ var parts = []kit.Part{
 	kill.Part,
 	fail.Part,
 	fence.Part,
+	loss.Part,
 	identity.Part,
 	history.Part,
 	queue.Part,
