@@ -108,10 +108,15 @@ func writeFinding(b *strings.Builder, s *screen, level cell, check, what, path, 
 		fmt.Fprintf(b, "%s\t%s\t%s\t%s\t%s\n", level.text, check, escape(what), escape(path), escape(hint))
 		return
 	}
-	fmt.Fprintf(b, "%s%s  %-11s  %s\n", s.paint(level.text, level.colour), strings.Repeat(" ", len("warning")-len(level.text)), check, escape(what))
-	for _, more := range []string{path, hint} {
-		if more != "" {
-			fmt.Fprintf(b, "%*s%s\n", len("warning")+2+11+2, "", escape(more))
+	const indent = len("warning") + 2 + 11 + 2
+	fmt.Fprintf(b, "%s%s  %-11s  ", s.paint(level.text, level.colour), strings.Repeat(" ", len("warning")-len(level.text)), check)
+	before := 0 // what stands before the next line
+	for _, text := range []string{what, path, hint} {
+		for _, line := range folded(escape(text), s.width-indent) {
+			if line != "" {
+				fmt.Fprintf(b, "%*s%s\n", before, "", line)
+				before = indent
+			}
 		}
 	}
 }

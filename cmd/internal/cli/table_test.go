@@ -134,6 +134,11 @@ func TestFolded(t *testing.T) {
 			t.Errorf("%q in %d columns is %q, want %q", c.in, c.w, got, c.want)
 		}
 	}
+	var b strings.Builder
+	writeFinding(&b, &screen{width: 40}, cell{"ok", green}, "proc", "it shows all that it has", "/proc/self", "")
+	if got, want := b.String(), "ok       proc         it shows all that\n                      it has\n                      /proc/self\n"; got != want {
+		t.Errorf("is\n%swant\n%s", got, want)
+	}
 	l := lines{screen: &screen{width: 20}, width: 4}
 	l.add("name", "the first value", "and another")
 	if got, want := l.b.String(), "name  the first\n      value\n      and another\n"; got != want {
