@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -275,8 +277,8 @@ func (s *story) cutEverywhere(t *testing.T, genuine bool, r *rand.Rand) int {
 // listing is what a message says of a tree.
 func listing(t crashstate.Tree) string {
 	out := ""
-	for name, data := range t {
-		out += fmt.Sprintf("\n%s %.300q", name, data)
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		out += fmt.Sprintf("\n%s %.300q", name, t[name])
 	}
 	return out
 }

@@ -84,7 +84,8 @@ func (w *wanderer) step() {
 		w.free = append(w.free, k)
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.working)) {
+	if ids := slices.Sorted(maps.Keys(w.working)); len(ids) > 0 {
+		id := ids[0]
 		w.act(w.p, id, []fslease.Verb{fslease.VerbCheckpoint, fslease.VerbReview, fslease.VerbBlock, fslease.VerbDone}[w.IntN(4)], w.working[id])
 		switch t, err := w.p.View(ctx).Ticket(id); {
 		case err != nil:

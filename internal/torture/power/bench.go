@@ -2,6 +2,7 @@ package power
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -229,9 +230,9 @@ func (b *bench) look(disk *crashstate.Disk, cut, limit int, keys, tickets *crash
 // listing is what a message says of a tree.
 func listing(t crashstate.Tree) string {
 	out := ""
-	for name, data := range t {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
 		if !strings.HasPrefix(name, "locks/") && !strings.HasPrefix(name, "journal/") && name != "README" {
-			out += fmt.Sprintf("\n%s %.300q", name, data)
+			out += fmt.Sprintf("\n%s %.300q", name, t[name])
 		}
 	}
 	return out

@@ -57,5 +57,5 @@ func (b *bench) failed(s step, m moment, nth int) {
 		to++ // it said that it is not done, so it may be or not
 	}
 	b.did(s, &keys, &tickets, 0, to, b.read())
-	b.look(disk, disk.Len(), 20, &keys, &tickets, ", after sync "+strconv.Itoa(nth)+" of "+strings.Join(s.args, " ")+" failed")
+	b.look(disk, disk.Len(), 10, &keys, &tickets, ", after sync "+strconv.Itoa(nth)+" of "+strings.Join(s.args, " ")+" failed")
 }
