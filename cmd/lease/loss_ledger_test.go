@@ -79,12 +79,12 @@ func TestLedgerFailsForHolder(t *testing.T) {
 				var lives bool
 				l.until("the wrapper has ended, or the next one has the lease", func() bool {
 					lives = alive(command)
-					return !alive(holder.Pid) || l.Lease("k").Int("generation") == 2
+					return over(holder.Pid) || l.Lease("k").Int("generation") == 2
 				})
 				if lives {
 					t.Errorf("somebody else has the lease, or the wrapper has ended, and the command lives")
 				}
-				l.until("the wrapper has ended", func() bool { return !alive(holder.Pid) })
+				l.until("the wrapper has ended", func() bool { return over(holder.Pid) })
 				mend()
 				holder.Wait().Want(t, 76).Says(t, "token 1 of").Says(t, "cannot renew")
 				ranAlone(t, l, next)
@@ -102,4 +102,16 @@ func traced(pid, tracer int) bool {
 		}
 	}
 	return len(threads) > 0
+}
+
+// over reports whether a process has ended, or is held by strace on its way out.
+func over(pid int) bool {
+	const exiting, signaled = 0x4, 0x400 // PF_EXITING, PF_SIGNALED
+	_, rest, _ := strings.Cut(readFile(fmt.Sprintf("/proc/%d/stat", pid)), ") ")
+	fields := strings.Fields(rest)
+	if !alive(pid) || len(fields) < 7 {
+		return true
+	}
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	return err == nil && flags&(exiting|signaled) != 0
 }
