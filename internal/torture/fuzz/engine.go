@@ -11,12 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"fslease/internal/torture/kit"
 )
 
-// engine runs every fuzz target of the module for a while, and again until the floor is reached.
+// engine runs every fuzz target of the module, all for the same number of executions.
 func engine(t *kit.T) {
 	if t.Ended() {
 		return
@@ -31,8 +30,9 @@ func engine(t *kit.T) {
 		t.Violate("no fuzz targets below %s: %v", root, err)
 		return
 	}
-	binaries := map[string]string{}
+	binaries, count := map[string]string{}, 0
 	for _, pkg := range slices.Sorted(maps.Keys(targets)) {
+		count += len(targets[pkg])
 		binaries[pkg] = filepath.Join(t.Dir, strings.ReplaceAll(pkg, "/", "_")+".test")
 		cmd := exec.CommandContext(t, "go", "test", "-c", "-fuzz=.", "-buildvcs=false", "-tags", "urfave_cli_no_docs", "-o", binaries[pkg], "./"+pkg)
 		cmd.Dir = root
@@ -41,19 +41,18 @@ func engine(t *kit.T) {
 			return
 		}
 	}
-	while := max(time.Second, time.Duration(t.Share*20*float64(time.Second)))
-	for sum := 0; sum < t.Scale(executions) && !t.Ended(); {
-		for _, pkg := range slices.Sorted(maps.Keys(targets)) {
-			for _, target := range targets[pkg] {
-				n, err := fuzz(t, filepath.Join(root, pkg), binaries[pkg], target, while)
-				if err != nil {
-					t.Violate("%s in %s: %v", target, pkg, err)
-					return
-				}
-				sum += n
-				t.Made("fuzz executions", n)
-				t.Logf("%s in %s: %d executions", target, pkg, n)
+	n := t.Scale(executions)/count + 1
+	for _, pkg := range slices.Sorted(maps.Keys(targets)) {
+		for _, target := range targets[pkg] {
+			if t.Ended() {
+				return
 			}
+			made, err := fuzz(t, filepath.Join(root, pkg), binaries[pkg], target, n)
+			if err != nil {
+				t.Violate("%s in %s: %v", target, pkg, err)
+			}
+			t.Made("fuzz executions", made)
+			t.Logf("%s in %s: %d executions", target, pkg, made)
 		}
 	}
 }
@@ -85,16 +84,16 @@ func findTargets(root string) (map[string][]string, error) {
 	return targets, err
 }
 
-// fuzz runs one target and returns how many executions it made. What it is to learn from starts with the seeds in the
+// fuzz runs one target n times and returns how many executions it made. What it is to learn from starts with the seeds in the
 // package each time.
-func fuzz(t *kit.T, dir, binary, target string, while time.Duration) (int, error) {
+func fuzz(t *kit.T, dir, binary, target string, n int) (int, error) {
 	cache, err := os.MkdirTemp(t.Dir, "corpus-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(cache)
-	cmd := exec.CommandContext(t, binary, "-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+while.String(),
-		"-test.fuzzminimizetime=10x", "-test.fuzzcachedir="+cache)
+	cmd := exec.CommandContext(t, binary, "-test.run=^$", "-test.fuzz=^"+target+"$", fmt.Sprintf("-test.fuzztime=%dx", n),
+		"-test.fuzzminimizetime=1x", "-test.fuzzcachedir="+cache)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	all := execsWord.FindAllStringSubmatch(string(out), -1)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,7 +174,10 @@ func (s *teller) got(key, token string, r kit.Result) {
 	s.held[key], s.last[key] = token, g
 }
 
-// play runs a command in want: it works, or it says what is missing and has changed nothing.
+// partly is said where a ticket was moved and the rest was not to be done.
+var partly = regexp.MustCompile(`lease: ticket (\S+) is (\w+) now, and what follows from that is left to the next command`)
+
+// play runs a command in want: it works, or it says what is missing and has changed nothing but what it says.
 func (s *teller) play(a act) {
 	before := records(s.l.Dir)
 	had := s.held[a.args[1%len(a.args)]] != ""
@@ -187,10 +191,14 @@ func (s *teller) play(a act) {
 		if problem := unclear(a, r, s.want.says); problem != "" {
 			s.Violate("%s: %s\n%v", s.want.name, problem, r)
 		}
+		after := records(s.l.Dir)
+		if m := partly.FindStringSubmatch(r.Stderr); m != nil && strings.Contains(after["tickets/"+m[1]+".json"], `"status": "`+m[2]+`"`) {
+			return // what is done is said
+		}
 		if a.args[0] == "gc" {
 			return // it does what it can
 		}
-		if changed := difference(before, records(s.l.Dir)); changed != "" {
+		if changed := difference(before, after); changed != "" {
 			s.Violate("%s: a command that failed changed %s\n%v", s.want.name, changed, r)
 		}
 	case r.Code != 0 && r.Code != 1 && r.Code != 75 && r.Code != 76:
