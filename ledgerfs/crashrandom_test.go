@@ -111,6 +111,7 @@ func (w *wanderer) step() {
 
 // What a power cut leaves of random work is worked on in the next boot, until the power is cut again.
 func TestPowerCutsOfRandomWork(t *testing.T) {
+	t.Parallel()
 	made := 0
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 1))
