@@ -87,18 +87,14 @@ func Of(pid int) (Identity, error) {
 // Child identifies a child of this process that it has not waited for yet, so that its number is certainly its own. Only what a
 // judge compares is found out: User, Command and Cwd stay empty, UID is 0. The errors are those of [Of].
 func Child(pid int) (Identity, error) {
-	id, err := of(pid, func(p procfs, id *Identity) error {
+	if err := proc.checkOwn(); err != nil {
+		return Identity{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return of(pid, func(p procfs, id *Identity) error {
 		st, err := p.stat(strconv.Itoa(pid))
 		id.StartTime = st.start
 		return err
 	})
-	if err == nil {
-		return id, nil
-	}
-	if own := proc.checkOwn(); own != nil {
-		return id, fmt.Errorf("process %d: %w", pid, own) // nothing is hidden: /proc shows nothing of ours
-	}
-	return id, err
 }
 
 // of identifies the process that has the number pid, with what describe reads about it.
