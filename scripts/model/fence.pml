@@ -35,8 +35,7 @@ The code
 size short WRAPPERS=2 EXPIRIES=1
 size short WRAPPERS=2 KILLS=1 CLOSES=1
 size long WRAPPERS=2 KILLS=1 EXPIRIES=1 CLOSES=1
-size long WRAPPERS=3 KILLS=1
-size long WRAPPERS=3 EXPIRIES=1
+size long WRAPPERS=3
 
 fault not-inherited [WRAPPERS=2 KILLS=1]: the command does not inherit the fence; its wrapper is killed, and two work
 fault unlock-after-signal [WRAPPERS=2]: the fence is unlocked after a killed command too; its helper works on

@@ -35,8 +35,8 @@ size short PROCESSES=2 KILLS=1 EXPIRIES=1 COLLECTIONS=0
 size short PROCESSES=2 KILLS=0 EXPIRIES=0 COLLECTIONS=1
 size long PROCESSES=3 KILLS=1 EXPIRIES=0 COLLECTIONS=0
 size long PROCESSES=3 KILLS=0 EXPIRIES=1 COLLECTIONS=0
-size long PROCESSES=2 KILLS=2 EXPIRIES=2 COLLECTIONS=0 ROUNDS=2
-size long PROCESSES=2 KILLS=1 EXPIRIES=1 COLLECTIONS=1 ROUNDS=2
+size long PROCESSES=3 KILLS=0 EXPIRIES=0 COLLECTIONS=1
+size long PROCESSES=2 KILLS=1 EXPIRIES=1 COLLECTIONS=1
 
 fault ancestors-unlocked [PROCESSES=2]: the locks of the ancestors are not taken; a and a/b are both granted
 fault lock-shared [PROCESSES=2]: a key is locked shared; it is granted twice
