@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,11 +114,27 @@ func (p *Process) Kill() {
 	p.Wait().Want(p.l.t, -int(syscall.SIGKILL))
 }
 
-// Stop stops the process alone and returns when it stands still.
+// Stop stops the process alone, but not in the middle of a change, and returns when it stands still.
 func (p *Process) Stop() {
 	p.l.t.Helper()
-	p.Signal(syscall.SIGSTOP)
-	p.l.until("the process is stopped", func() bool { return processState(p.Pid) == "T" })
+	for {
+		p.Signal(syscall.SIGSTOP)
+		p.l.until("the process is stopped", func() bool { return processState(p.Pid) == "T" })
+		if !p.changes() {
+			return
+		}
+		p.Signal(syscall.SIGCONT)
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// changes reports whether the process has the lock file of some key open: stopped like that it keeps everybody busy.
+func (p *Process) changes() bool {
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Pid))
+	return slices.ContainsFunc(fds, func(fd string) bool {
+		file, _ := os.Readlink(fd)
+		return strings.HasPrefix(file, p.l.Dir+"/locks/") && strings.HasSuffix(file, ".lock")
+	})
 }
 
 func (p *Process) Stdout() string { return p.read(p.stdout) }
