@@ -195,7 +195,7 @@ func broken(s *stage) {
 	s.take(&reason)
 	s.want(1 + s.r.IntN(4))
 	c := s.watch(s.Dir)
-	s.lost(s.excused(c, reason, "taken over by generation")...)
+	s.lost(s.excused(c, reason, "taken over by generation", "names another holder")...)
 	if c.told == 0 {
 		s.t.Violate("a lost lease (%s) was not told to the command: %v", reason, s)
 	}
@@ -232,7 +232,7 @@ func ignored(s *stage) {
 		s.take(&reason)
 	}
 	c := s.watch(s.Dir)
-	s.lost(reason, "taken over by generation")
+	s.lost(s.excused(c, reason, "taken over by generation", "names another holder")...)
 	if w := s.work(); c.told != 0 || w == nil || w.End == 0 {
 		s.t.Violate("a command that is to ignore the loss was told or ended: %+v: %v", w, s)
 	}
