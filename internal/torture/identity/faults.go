@@ -8,7 +8,7 @@ var faults = []kit.Fault{
 		Old:  "case id.PIDNS != me.PIDNS:",
 		New:  "case id.PIDNS != me.PIDNS && me.PID < 0:",
 	}}},
-	{Name: "exclusive-probe", Rule: "those who look at a holder do not see each other", Share: 0.05, Edits: []kit.Edit{{
+	{Name: "exclusive-probe", Rule: "those who look at a holder do not see each other", Share: 0.5, Edits: []kit.Edit{{
 		File: "ledgerfs/holder.go",
 		Old:  "unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)",
 		New:  "unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)",

@@ -43,11 +43,11 @@ func run(t *kit.T) {
 		return
 	}
 	first := t.IntN(len(watchers))
-	var silent sync.WaitGroup // most of it is sleep
-	silent.Go(func() { w.silences(t, t.Scale(silences), first) })
+	var meanwhile sync.WaitGroup // most of it is sleep
+	meanwhile.Go(func() { w.silences(t, t.Scale(silences), first) })
+	meanwhile.Go(func() { w.crowds(t, t.Scale(crowds)) })
 	w.table(t, t.Scale(rounds*768))
-	w.crowds(t, t.Scale(crowds))
-	silent.Wait()
+	meanwhile.Wait()
 }
 
 // table plays n cells.

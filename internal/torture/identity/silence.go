@@ -113,7 +113,7 @@ func (w *world) silence(t *kit.T, key string, observer side) error {
 
 // crowds has many look at dead holders at once. All see the dead: their own looking is nothing that anybody sees.
 func (w *world) crowds(t *kit.T, n int) {
-	const watching, held = 8, 60
+	const watching, held = 8, 200
 	observers := make([]side, watching)
 	for i := range observers {
 		observers[i] = side{Place{NS: outer}, []int{0, nobody, somebody}[i%3]}
