@@ -3,6 +3,7 @@ package fail
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -47,9 +48,6 @@ func impossible(call string) bool {
 	return false
 }
 
-// whole is about how many points the long form has, one for each step.
-const whole = 11000
-
 // A point is where a command fails, and how.
 type point struct {
 	template *steps.Template
@@ -65,33 +63,28 @@ func run(t *kit.T) {
 		return
 	}
 	defer bench.Close()
-	points := list(t, bench)
-	t.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-	bench.Each(min(t.Scale(whole), len(points)), func(i int) {
-		if err := points[i].try(t, bench); err != nil {
-			t.Violate("%v", err)
+	bench.Visit(false, func(f steps.Found, chance float64, random *rand.Rand) {
+		for _, s := range f.Steps {
+			p := fails(f, s, random)
+			if random.Float64() >= chance || t.Ended() || slices.Contains(runtimes, s.Call) || impossible(s.Seen) {
+				continue
+			}
+			if err := p.try(t, bench); err != nil {
+				t.Violate("%v", err)
+			}
 		}
 	})
 }
 
-func list(t *kit.T, bench *steps.Bench) []point {
-	var points []point
-	for _, found := range bench.Steps(false) {
-		for _, s := range found.Steps {
-			if slices.Contains(runtimes, s.Call) || impossible(s.Seen) {
-				continue
-			}
-			p := point{found.Template, s, failures[t.IntN(len(failures))], false}
-			if s.Call == "wait4" || s.Call == "waitid" { // the command is there until it was waited for
-				p.failure = "EINTR"
-			}
-			if t.IntN(4) == 0 && p.failure != "EINTR" && s.Call != "close" { // who is interrupted each time tries for ever, and rightly
-				p.onwards = true
-			}
-			points = append(points, p)
-		}
+// fails chooses how a step fails.
+func fails(f steps.Found, s steps.Step, random *rand.Rand) point {
+	p := point{f.Template, s, failures[random.IntN(len(failures))], false}
+	if s.Call == "wait4" || s.Call == "waitid" { // the command is there until it was waited for
+		p.failure = "EINTR"
 	}
-	return points
+	// Who is interrupted each time tries for ever, and rightly.
+	p.onwards = random.IntN(4) == 0 && p.failure != "EINTR" && s.Call != "close"
+	return p
 }
 
 func (p point) try(t *kit.T, bench *steps.Bench) error {

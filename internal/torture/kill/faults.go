@@ -16,7 +16,7 @@ var faults = []kit.Fault{
 	{
 		Name:  "lease-unlinked-before-its-tombstone-is-written",
 		Rule:  "a killed release leaves the lease or the tombstone, so that the generation is never lost",
-		Share: 0.2,
+		Share: 0.1,
 		Edits: []kit.Edit{{
 			File: "ledgerfs/tx.go",
 			Old:  "	name := tombstonePath(rec.Key)\n	if st.Tomb",
@@ -26,28 +26,11 @@ var faults = []kit.Fault{
 	{
 		Name:  "temporary-files-of-everybodys-own",
 		Rule:  "what a killed writer left is cleared by the next one",
-		Share: 0.2,
+		Share: 0.1,
 		Edits: []kit.Edit{{
 			File: "ledgerfs/paths.go",
 			Old:  "	return dir + \".\" + base + \".tmp\"\n",
 			New:  "	return dir + \".\" + base + \".\" + newID() + \".tmp\"\n",
 		}},
-	},
-	{
-		Name:  "active-made-after-the-ticket",
-		Rule:  "reconcile finds every session that a killed start left",
-		Share: 0.3,
-		Edits: []kit.Edit{
-			{
-				File: "fslease/ticketstart.go",
-				Old:  "		if err := tx.SetActive(t.ID, true); err != nil {\n			return err\n		}\n",
-				New:  "		_ = 0\n",
-			},
-			{
-				File: "fslease/ticketstart.go",
-				Old:  "		if err := tx.PutTicket(t); err != nil {\n			return err\n		}\n		logMove",
-				New:  "		if err := tx.PutTicket(t); err != nil {\n			return err\n		}\n		if err := tx.SetActive(t.ID, true); err != nil {\n			return err\n		}\n		logMove",
-			},
-		},
 	},
 }

@@ -3,6 +3,7 @@ package kill
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"fslease/internal/torture/kit"
 	"fslease/internal/torture/steps"
@@ -23,9 +24,6 @@ var Part = kit.Part{
 	Run:    run,
 }
 
-// whole is about how many points the long form has.
-const whole = 10000
-
 // A point is where a command is killed.
 type point struct {
 	template *steps.Template
@@ -41,30 +39,31 @@ func run(t *kit.T) {
 		return
 	}
 	defer bench.Close()
-	points := list(t, bench)
-	t.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-	bench.Each(min(t.Scale(whole), len(points)), func(i int) {
-		if err := points[i].try(t, bench); err != nil {
-			t.Violate("%v", err)
+	bench.Visit(true, func(f steps.Found, chance float64, random *rand.Rand) {
+		for _, p := range list(f, random) {
+			if random.Float64() >= chance || t.Ended() {
+				continue
+			}
+			if err := p.try(t, bench); err != nil {
+				t.Violate("%v", err)
+			}
 		}
 	})
 }
 
 // list returns a point for every call that changes something, and some for those that do not: what a kill before one of these leaves
 // is what a kill before the next one does.
-func list(t *kit.T, bench *steps.Bench) []point {
+func list(f steps.Found, random *rand.Rand) []point {
 	var points []point
-	for _, found := range bench.Steps(true) {
-		add := func(all []steps.Step, count string) {
-			for _, s := range all {
-				if s.Changes() || t.IntN(2) == 0 {
-					points = append(points, point{found.Template, s, count, t.IntN(8) == 0})
-				}
+	add := func(all []steps.Step, count string) {
+		for _, s := range all {
+			if s.Changes() || random.IntN(2) == 0 {
+				points = append(points, point{f.Template, s, count, random.IntN(8) == 0})
 			}
 		}
-		add(found.Steps, alone)
-		add(found.Beside, waiter)
 	}
+	add(f.Steps, alone)
+	add(f.Beside, waiter)
 	return points
 }
 

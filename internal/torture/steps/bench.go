@@ -106,8 +106,8 @@ func (t *Template) copyTo(l *kit.Ledger) error {
 // pid is the process that lives on.
 func (b *Bench) pid() string { return strconv.Itoa(b.lives.Process.Pid) }
 
-// Each calls f for each of n things, several at a time, until the run ends.
-func (b *Bench) Each(n int, f func(i int)) {
+// each calls f for each of n things, several at a time, until the run ends.
+func (b *Bench) each(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range 3 {

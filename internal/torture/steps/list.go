@@ -2,8 +2,7 @@ package steps
 
 import (
 	"fmt"
-	"slices"
-	"sync"
+	"math/rand/v2"
 )
 
 // Found is a row with the steps of its command.
@@ -12,29 +11,33 @@ type Found struct {
 	Beside []Step // with a waiter beside it
 }
 
-// enough is from which share of the long form on every row is tried.
-const enough = 0.05
+// A run of less than this share of the long form tries only some rows.
+const (
+	enough = 0.05
+	some   = 10
+)
 
-// Steps lists the steps of every row, in a short run of some. The ledgers stay until the bench is closed.
-func (b *Bench) Steps(waiters bool) []Found {
-	rows := b.Rows()
+// Visit finds the steps of every row, in a short run of some, and calls visit with each, several at a time. A step is to be tried with
+// that chance, and all that is random comes from the generator.
+func (b *Bench) Visit(waiters bool, visit func(f Found, chance float64, random *rand.Rand)) {
+	rows, chance := b.Rows(), b.t.Share
+	b.t.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	if b.t.Share < enough {
-		b.t.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-		rows = rows[:10]
+		chance *= float64(len(rows)) / some
+		rows = rows[:some]
 	}
-	found := make([]Found, len(rows))
-	var mu sync.Mutex
-	b.Each(len(rows), func(i int) {
+	seeds := make([]uint64, len(rows))
+	for i := range seeds {
+		seeds[i] = b.t.Uint64()
+	}
+	b.each(len(rows), func(i int) {
 		f, err := b.find(rows[i], waiters)
 		if err != nil {
 			b.t.Violate("%v", err)
 			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		found[i] = f
+		visit(f, chance, rand.New(rand.NewPCG(seeds[i], 1)))
 	})
-	return slices.DeleteFunc(found, func(f Found) bool { return f.Template == nil })
 }
 
 func (b *Bench) find(r Row, waiters bool) (Found, error) {
