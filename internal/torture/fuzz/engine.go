@@ -95,6 +95,7 @@ func fuzz(t *kit.T, dir, binary, target string, n int) (int, error) {
 	cmd := exec.CommandContext(t, binary, "-test.run=^$", "-test.fuzz=^"+target+"$", fmt.Sprintf("-test.fuzztime=%dx", n),
 		"-test.fuzzminimizetime=1x", "-test.fuzzcachedir="+cache)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.Dir) // what the engine shares with its workers is kept in memory, too
 	out, err := cmd.CombinedOutput()
 	all := execsWord.FindAllStringSubmatch(string(out), -1)
 	switch {
