@@ -41,7 +41,7 @@ fault not-inherited [WRAPPERS=2 KILLS=1]: the command does not inherit the fence
 fault unlock-after-signal [WRAPPERS=2]: the fence is unlocked after a killed command too; its helper works on
 fault unlock-after-loss [WRAPPERS=2 EXPIRIES=1]: the fence is unlocked when the lease was lost; its helper works on
 fault ancestors-unfenced [WRAPPERS=2 KILLS=1]: the fences of the ancestors are not taken; a and a/b work at once
-fault no-second-look [WRAPPERS=3 EXPIRIES=2]: the record is not read again after the wait; an old generation starts late
+fault no-second-look [WRAPPERS=3 EXPIRIES=2 ONE_KEY=1]: the record is not read again after the wait; an old generation starts late
 fault no-orphan-note [WRAPPERS=2 KILLS=1 CLOSES=1]: who buries a holder does not note its command; one that closed the fence works on
 fault orphans-not-asked [WRAPPERS=2 KILLS=1 CLOSES=1]: the fence is taken without asking for orphans
 fault closes-unnoted [WRAPPERS=2 KILLS=1 CLOSES=1]: (a limit, not a bug) a command closes what it inherited before it was noted, or its lease ran out before that, and its wrapper is killed
@@ -156,7 +156,9 @@ proctype Wrapper(byte me) {
    byte key, g, w;
    bit lost, disturbed;
    {
+#ifndef ONE_KEY
    if :: key = 0 :: key = 1 :: key = 2 fi;
+#endif
 
    /* The lease: one step under the locks, with the fence if that is free. */
    atomic {
