@@ -62,7 +62,14 @@ done
 echo "$LEASE_KEYS" >"ran/$WORK_RUN"
 sleep "$seconds" &
 sleep=$!
-[ -n "$WORK_HEED" ] && trap 'kill $sleep 2>/dev/null; : >"heeded/$WORK_RUN"; exit 0' TERM HUP INT
+# Who sent the signal is not known here: from outside, an orderly exit is an end by itself, unless the wrapper was told too.
+heed() {
+	kill $sleep 2>/dev/null
+	[ -n "$WORK_TREE" ] || : >"ended/$WORK_RUN"
+	: >"heeded/$WORK_RUN"
+	exit 0
+}
+[ -n "$WORK_HEED" ] && trap heed TERM HUP INT
 while [ $# -gt 0 ]; do
 	case $1 in
 	wait) sh "$WORK" child "$2" & ;;
