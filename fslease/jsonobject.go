@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 )
 
 // ErrNewerSchema is returned when a record has a higher schema than Schema.
@@ -30,7 +29,8 @@ func parseObject(data []byte) *object {
 	case len(bytes.TrimSpace(data)) == 0:
 		o.err = errors.New("empty")
 	default:
-		err := json.Unmarshal(data, &o.fields)
+		var err error
+		o.fields, err = splitObject(data)
 		var syntax *json.SyntaxError
 		switch {
 		case errors.As(err, &syntax):
@@ -86,23 +86,34 @@ func (o *object) count(name string, most int64) int64 {
 
 func (o *object) text(name string) string {
 	raw, ok := o.take(name)
-	if ok && raw[0] == '"' && utf8.Valid(raw) && bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1]) // as nearly all are
+	if !ok {
+		return ""
 	}
-	var s string
-	if ok && (raw[0] != '"' || json.Unmarshal(raw, &s) != nil) {
+	if raw[0] != '"' {
 		o.fail(name, "is %.40s, not a string", raw)
+		return ""
 	}
-	return s
+	return textOf(raw)
 }
 
 func (o *object) texts(name string) []string {
 	raw, ok := o.take(name)
-	var s []string
-	if ok && (raw[0] != '[' || json.Unmarshal(raw, &s) != nil) {
-		o.fail(name, "is %.40s, not a list of strings", raw)
+	if !ok {
+		return nil
 	}
-	return s
+	if raw[0] != '[' {
+		o.fail(name, "is %.40s, not a list of strings", raw)
+		return nil
+	}
+	all := []string{}
+	for _, item := range splitList(raw) {
+		if item[0] != '"' {
+			o.fail(name, "is %.40s, not a list of strings", raw)
+			return nil
+		}
+		all = append(all, textOf(item))
+	}
+	return all
 }
 
 func (o *object) flag(name string) bool {
@@ -165,7 +176,9 @@ func (o *object) children(name string) []*object {
 		return nil
 	}
 	var list []json.RawMessage
-	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
+	if raw[0] == '[' {
+		list = splitList(raw)
+	} else {
 		o.fail(name, "is %.40s, not a list", raw)
 	}
 	out := make([]*object, len(list))
