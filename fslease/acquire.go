@@ -107,15 +107,23 @@ func (a *acquisition) take(ctx context.Context) error {
 
 // findKin looks for the leases of this process's ancestors: the caller runs under those too, although
 // nothing in its environment says so. It looks through the whole ledger, so it does that once, before the
-// queue matters, and under no lock.
+// queue matters, under no lock, and for no longer than the caller waits.
 func (a *acquisition) findKin(ctx context.Context) error {
 	a.kin = true
-	return a.m.ledger.View(ctx).Walk("", false, func(_ Key, st State, err error) error {
-		if cur := st.Current(); err == nil && cur != nil && a.m.opt.Kin(cur.Holder) {
-			a.under = append(a.under, cur.Holder.identity())
+	if left, _ := a.limit(); left > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, left)
+		defer cancel()
+	}
+	err := a.m.ledger.View(ctx).Kin(ctx, a.m.opt.KinPID, func(rec Record) {
+		if a.m.opt.Kin(rec.Holder) {
+			a.under = append(a.under, rec.Holder.identity())
 		}
-		return nil // what cannot be read here is no lease that somebody above has just taken
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // the try that follows is the last one
+	}
+	return err
 }
 
 // try judges and grants in one hold of the keys' locks. If something is in the way it enters the queue in

@@ -21,6 +21,8 @@ type Options struct {
 	Heartbeat time.Duration // TTL / HeartbeatsPerTTL if 0
 	// Kin reports whether a holder is this process or one of its ancestors, for which it must not wait.
 	Kin func(Holder) bool
+	// KinPID reports whether a process of that number may be one of those: it saves reading the records of others. nil: any may.
+	KinPID func(pid int64) bool
 }
 
 // A Manager acquires leases on one ledger. It may be used by several goroutines.
@@ -38,6 +40,9 @@ func NewManager(l Ledger, opt Options) (*Manager, error) {
 	}
 	if m.opt.Kin == nil {
 		m.opt.Kin = func(Holder) bool { return false }
+	}
+	if m.opt.KinPID == nil {
+		m.opt.KinPID = func(int64) bool { return true }
 	}
 	_, _, err := m.pace(m.opt.TTL, opt.Heartbeat)
 	return m, err

@@ -66,6 +66,9 @@ type Reader interface {
 	// with a lease, and with tombs also those with only a tombstone. An error of visit ends the walk.
 	// A record that cannot be read is passed to visit as the error.
 	Walk(prefix Key, tombs bool, visit func(Key, State, error) error) error
+	// Kin calls visit with each lease that process pid may hold, for those pids of which kin is true, and perhaps with others. It ends
+	// early, with the context's cause, when ctx does. What cannot be read is passed over.
+	Kin(ctx context.Context, kin func(pid int64) bool, visit func(Record)) error
 	// Sighting returns the stored sighting of key's lease, nil if there is none.
 	Sighting(key Key) (*Sighting, error)
 	// Places returns the places in the queues of everything that overlaps one of keys (no keys: all of

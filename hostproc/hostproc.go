@@ -3,6 +3,7 @@
 package hostproc
 
 import (
+	"os"
 	"slices"
 	"sync"
 
@@ -72,6 +73,11 @@ func (*Processes) Death(h fslease.Holder) (<-chan struct{}, func(), error) {
 		return nil, nil, err
 	}
 	return d.Done(), d.Close, nil
+}
+
+// KinPID reports whether this process or one of its ancestors has the number pid.
+func (p *Processes) KinPID(pid int64) bool {
+	return pid == int64(os.Getpid()) || p.Ancestor(int(pid))
 }
 
 // Kin reports whether h is this process or one of its ancestors.

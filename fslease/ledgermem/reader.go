@@ -2,6 +2,7 @@ package ledgermem
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -57,6 +58,18 @@ func (r reader) Walk(prefix fslease.Key, tombs bool, visit func(fslease.Key, fsl
 		}
 	}
 	return nil
+}
+
+func (r reader) Kin(ctx context.Context, kin func(pid int64) bool, visit func(fslease.Record)) error {
+	return r.Walk("", false, func(_ fslease.Key, st fslease.State, err error) error {
+		if cur := st.Current(); err == nil && cur != nil && kin(cur.Holder.PID) {
+			visit(*cur)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	})
 }
 
 func (r reader) Sighting(key fslease.Key) (*fslease.Sighting, error) {

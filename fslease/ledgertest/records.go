@@ -1,10 +1,12 @@
 package ledgertest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -38,6 +40,37 @@ var recordCases = []testCase{
 		}
 		if got, err := v.Active(); err != nil || len(got) != 0 {
 			s.Errorf("Active: %v, %v", got, err)
+		}
+	}},
+
+	{"kin", "the leases that a process may hold are found by its number, what was given up is not among them, and the end of the context ends the search", func(s *suite) {
+		l := s.Open()
+		h := s.announce(l)
+		s.grant(l, "a", h, time.Minute)
+		s.grant(l, "b/c", h, time.Minute)
+		s.grant(l, "d", h, time.Minute)
+		s.bury(l, "d", fslease.ReasonReleased)
+		pid := s.load(l, "a").Current().Holder.PID
+		find := func(ctx context.Context, pid int64) (found []string, err error) {
+			err = l.View(s.Context()).Kin(ctx, func(n int64) bool { return n == pid }, func(rec fslease.Record) {
+				if rec.Holder.PID == pid {
+					found = append(found, string(rec.Key))
+				}
+			})
+			slices.Sort(found)
+			return found, err
+		}
+		if found, err := find(s.Context(), pid); err != nil || !slices.Equal(found, []string{"a", "b/c"}) {
+			s.Errorf("%d holds %v, %v", pid, found, err)
+		}
+		if found, err := find(s.Context(), pid+1); err != nil || len(found) > 0 {
+			s.Errorf("%d holds %v, %v", pid+1, found, err)
+		}
+		enough := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(s.Context())
+		cancel(enough)
+		if found, err := find(ctx, pid); err != enough || len(found) > 1 {
+			s.Errorf("after the end of the context: %v, %v", found, err)
 		}
 	}},
 

@@ -27,7 +27,7 @@ func (c *call) open() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	leases, err := fslease.NewManager(l, fslease.Options{Kin: processes.Kin})
+	leases, err := fslease.NewManager(l, fslease.Options{Kin: processes.Kin, KinPID: processes.KinPID})
 	if err != nil {
 		return nil, err
 	}
