@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"fslease/fslease"
 )
@@ -15,7 +16,11 @@ func heldMessage(e *fslease.HeldError) (message string, lines []string) {
 		return message, strings.Split(message, "\n")
 	}
 	if e.WaitedFor > 0 {
-		message += fmt.Sprintf(", waited for %s", fslease.Seconds(e.WaitedFor))
+		waited := fslease.Seconds(e.WaitedFor)
+		if e.WaitedFor < 100*time.Millisecond { // which people count as nothing
+			waited = e.WaitedFor.Round(time.Millisecond).String()
+		}
+		message += ", waited for " + waited
 	}
 	return message, []string{message}
 }
