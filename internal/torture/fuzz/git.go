@@ -40,12 +40,15 @@ func git(t *kit.T, n int) {
 		t.Violate("a repository: %v, %v", err, r)
 		return
 	}
+	for _, beside := range []string{"api\nx", "api\xff", "api\xff/b"} { // read carelessly, they are api
+		staged(t, l, run, beside)
+	}
 	for i := range n {
 		if t.Ended() {
 			return
 		}
 		if i%2 == 0 {
-			staged(t, l, run)
+			staged(t, l, run, anyPath(t))
 		} else {
 			pushed(t, l, commit)
 		}
@@ -53,10 +56,9 @@ func git(t *kit.T, n int) {
 	}
 }
 
-func staged(t *kit.T, l *kit.Ledger, run func(...string) (string, error)) {
+func anyPath(t *kit.T) string {
 	var name strings.Builder
-	inside := t.IntN(2) == 0
-	if inside {
+	if t.IntN(2) == 0 {
 		name.WriteString("api/")
 	}
 	for range 1 + t.IntN(5) {
@@ -65,12 +67,16 @@ func staged(t *kit.T, l *kit.Ledger, run func(...string) (string, error)) {
 			name.WriteString("/")
 		}
 	}
-	path := filepath.Clean(strings.TrimRight(name.String(), "/"))
+	return name.String()
+}
+
+func staged(t *kit.T, l *kit.Ledger, run func(...string) (string, error), name string) {
+	path := filepath.Clean(strings.TrimRight(name, "/"))
 	full := filepath.Join(l.Work, path)
 	if !filepath.IsLocal(path) || path == "." || os.MkdirAll(filepath.Dir(full), 0o755) != nil || os.WriteFile(full, nil, 0o644) != nil {
 		return // no name of a file
 	}
-	inside = path == "api" || strings.HasPrefix(path, "api/")
+	inside := path == "api" || strings.HasPrefix(path, "api/")
 	out, err := run("--literal-pathspecs", "add", "--", path)
 	if err == nil {
 		r := l.Run("hook", "run", "pre-commit")
