@@ -198,7 +198,7 @@ var ledgerScenes = []scene{
 	{"a network file system", networkLedger, []string{`lease ls`, `lease run job -- true`, `lease init`}},
 	{"a disk that fails", nil, []string{
 		`lease init >/dev/null; strace -f -qqq -e trace=fsync -e inject=fsync:error=EIO -o /dev/null lease acquire --ttl 1h job`,
-		`strace -f -qqq -e trace=fsync -e inject=fsync:error=EIO:when=2+ -o /dev/null lease acquire --ttl 1h job`,
+		`strace -f -qqq -P "$LEASE_LEDGER" -e trace=fsync -e inject=fsync:error=EIO -o /dev/null lease acquire --ttl 1h job`,
 	}},
 	{"the answer cannot be written", nil, []string{
 		`lease help >/dev/full`,
