@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Records are read at every look at a key, by every waiter. Taking valid JSON apart by hand is ten times cheaper than letting
-// encoding/json make a map of it (measured: 56 us for a lease before), so that is asked only whether it is valid, and for errors.
+// Records are read at every look at a key, by every waiter. With valid JSON taken apart by hand that takes a quarter of the time (measured for
+// a lease: 14 us, and 56 us where encoding/json makes a map of it), so encoding/json is asked only whether it is valid, and for errors.
 
 // splitObject returns the members of a JSON object as they stand in data; of several with one name the last. It returns what
 // json.Unmarshal into a map of raw messages does, errors too.

@@ -129,7 +129,7 @@ func writeAll(fd int, data []byte) error {
 }
 
 func (d *dirFS) Rename(from, to string) error {
-	if folder := path.Dir(from); folder == path.Dir(to) {
+	if path.Dir(from) == path.Dir(to) {
 		return d.in(to, func(dir int, base string) error {
 			if err := replace(dir, path.Base(from), base); err != nil {
 				return &fs.PathError{Op: "rename", Path: to, Err: err}

@@ -20,6 +20,10 @@ func readFile(name string, limit int) ([]byte, error) {
 	return readAll(fd, name, limit)
 }
 
+// About returns what a file in /proc says of a process, given by number or as "self". The error is a *fs.PathError; fs.ErrNotExist
+// also where /proc hides the process.
+func About(pid, name string) ([]byte, error) { return readFile(proc.path(pid, name), maxText) }
+
 func openFile(name string) (int, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -32,6 +36,9 @@ func readAll(fd int, name string, limit int) ([]byte, error) {
 	buf := make([]byte, min(limit, 1<<10))
 	for n := 0; ; {
 		m, err := unix.Read(fd, buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
 		if err != nil {
 			return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 		}

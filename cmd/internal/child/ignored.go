@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"fslease/procinfo"
 )
 
 // quitIgnored reports whether QUIT was ignored when this process began, so that it stays so for the
@@ -35,24 +35,8 @@ func signalSet(pid, name string) sigset {
 	return sigset(set)
 }
 
-// readProc returns a file about a process in /proc, empty if that is hidden. It is read at every end of a command;
-// package os would make a file of the poller's of it.
+// readProc returns a file about a process in /proc, empty if that is hidden.
 func readProc(pid, name string) []byte {
-	fd, err := unix.Open("/proc/"+pid+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	var all []byte
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := unix.Read(fd, buf)
-		switch {
-		case err == unix.EINTR:
-		case err != nil || n == 0:
-			return all
-		default:
-			all = append(all, buf[:n]...)
-		}
-	}
+	text, _ := procinfo.About(pid, name)
+	return text
 }
