@@ -65,7 +65,6 @@ func (l *Lease) hold(ctx context.Context) {
 	l.base = oldestStamp(l.records)
 	if l.ttl > 0 {
 		go l.beat(ctx)
-		go l.guard()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,10 +159,11 @@ func (l *Lease) settle(fresh []Record, err error) {
 	}
 }
 
-// beat renews every heartbeat after the last success, and sooner after a failure.
+// beat renews every heartbeat after the last success, and sooner after a failure. The guard begins beside the first renewal:
+// before that nothing can be late, as a heartbeat is at most half the TTL, and the leases of short commands never get there.
 func (l *Lease) beat(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	for {
+	for guarded := false; ; guarded = true {
 		l.mu.Lock()
 		pause := l.base + l.heartbeat - l.m.mono()
 		if l.failure != nil {
@@ -184,6 +184,9 @@ func (l *Lease) beat(ctx context.Context) {
 		case <-l.lost:
 			return
 		default:
+			if !guarded {
+				go l.guard()
+			}
 			_ = l.Renew(ctx) // the guard judges what failures mean
 		}
 	}

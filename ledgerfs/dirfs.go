@@ -3,7 +3,6 @@ package ledgerfs
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -12,12 +11,12 @@ import (
 
 // dirFS is the ledger's directory.
 type dirFS struct {
-	root  int // descriptor of the directory
-	file  uint32
-	dir   uint32
-	uid   int // owner of the ledger; files get it where that is permitted
-	gid   int
-	chown bool
+	root int         // descriptor of the directory
+	self unix.Stat_t // which one that is
+	file uint32
+	dir  uint32
+	uid  int // owner of the ledger; files get it where that is permitted
+	gid  int
 }
 
 // openRoot opens the ledger's directory and reads from it who and what mode new files get: 0600 and 0700,
@@ -34,11 +33,10 @@ func openRoot(dir string) (*dirFS, error) {
 		_ = unix.Close(fd)
 		return nil, &fs.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	d := &dirFS{root: fd, file: 0o600, dir: 0o700, uid: int(st.Uid), gid: int(st.Gid)}
+	d := &dirFS{root: fd, self: st, file: 0o600, dir: 0o700, uid: int(st.Uid), gid: int(st.Gid)}
 	if st.Mode&unix.S_ISGID != 0 && st.Mode&0o070 == 0o070 {
 		d.file, d.dir = 0o660, unix.S_ISGID|0o770
 	}
-	d.chown = d.uid != os.Geteuid() || d.gid != os.Getegid()
 	return d, nil
 }
 
@@ -166,12 +164,11 @@ func kindAt(f fsys, name string) string {
 	return kindOf(st.Mode)
 }
 
+// Stat is asked most often of all, whether a lock file is still the one that was locked. So it makes one call of it, which
+// follows a folder that is a link: what is opened or changed goes by open, and never does.
 func (d *dirFS) Stat(name string) (unix.Stat_t, error) {
 	var st unix.Stat_t
-	err := d.in(name, func(dir int, base string) error {
-		return unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW)
-	})
-	if err != nil {
+	if err := unix.Fstatat(d.root, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return st, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
 	return st, nil

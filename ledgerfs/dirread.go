@@ -24,12 +24,11 @@ func (d *dirFS) ReadFile(name string) ([]byte, error) {
 		if err != nil {
 			return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 		}
-		if n += m; m == 0 || n > fslease.MaxRecordBytes {
+		// Less than what there was room for is the end of a regular file.
+		if n += m; n < len(buf) || n > fslease.MaxRecordBytes {
 			return buf[:n], nil
 		}
-		if n == len(buf) { // it grew meanwhile
-			buf = append(buf, make([]byte, min(n, fslease.MaxRecordBytes+1-n))...)
-		}
+		buf = append(buf, make([]byte, min(n, fslease.MaxRecordBytes+1-n))...) // it grew meanwhile
 	}
 }
 

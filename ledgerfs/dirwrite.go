@@ -44,12 +44,20 @@ func (d *dirFS) put(fd int, data []byte, sync bool) error {
 	return err
 }
 
-// adopt gives a new file or folder the mode and, where that is permitted, the owner of the ledger.
+// adopt gives a new file or folder the mode and, where that is permitted, the owner of the ledger. It mostly has them: to look
+// is cheaper than to set them again, which a journaling file system writes down.
 func (d *dirFS) adopt(fd int, mode uint32) error {
-	if d.chown {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if int(st.Uid) != d.uid || int(st.Gid) != d.gid {
 		if err := unix.Fchown(fd, d.uid, d.gid); err != nil {
 			_ = unix.Fchown(fd, -1, d.gid)
 		}
+	}
+	if st.Mode&0o7777 == mode {
+		return nil
 	}
 	return unix.Fchmod(fd, mode)
 }

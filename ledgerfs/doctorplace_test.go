@@ -41,7 +41,7 @@ func TestExamineInOtherPlaces(t *testing.T) {
 		"no boot id":                     {"-m", initialise + "mount -t tmpfs tmpfs /proc", "examine", "boot", Warning, "the boot id cannot be read"},
 		"another boot id": {"-m", initialise + `cat /proc/sys/kernel/random/boot_id >"$D/id"; mount --bind "$D/id" /proc/sys/kernel/random/boot_id`,
 			"examine", "boot", Warning, "not the kernel's own"},
-		"inotify used up": {"-m", initialise + `chown -R 54321 "$D"; set -- setpriv --reuid 54321 --regid 54321 --clear-groups "$@"`,
+		"inotify used up": {"-m", initialise + `chown -R 54323 "$D"; set -- setpriv --reuid 54323 --regid 54323 --clear-groups "$@"`,
 			"inotify", "inotify", Warning, "no watcher is to be had"},
 		"a ledger of somebody else": {"-m", initialise + `chmod -R a+rX "$D"; set -- setpriv --reuid 54321 --regid 54321 --clear-groups "$@"`,
 			"examine", "write", Warning, "this user may not write the ledger"},

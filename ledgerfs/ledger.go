@@ -171,12 +171,9 @@ func (l *Ledger) ready() error {
 var errMoved = errors.New("the ledger directory was moved or replaced while it was in use")
 
 func (l *Ledger) checkRoot() error {
-	var here, there unix.Stat_t
-	if err := unix.Fstat(l.dir.root, &here); err != nil {
-		return l.fail("", err)
-	}
+	var there unix.Stat_t
 	err := unix.Stat(l.path, &there)
-	if err == nil && here.Dev == there.Dev && here.Ino == there.Ino {
+	if err == nil && there.Dev == l.dir.self.Dev && there.Ino == l.dir.self.Ino {
 		return nil
 	}
 	if err != nil && err != unix.ENOENT && err != unix.ENOTDIR {

@@ -162,7 +162,7 @@ func TestDoctorInOtherPlaces(t *testing.T) {
 import ctypes, subprocess, sys
 for _ in range(int(open("/proc/sys/fs/inotify/max_user_instances").read()) - 5): ctypes.CDLL(None).inotify_init()
 sys.exit(subprocess.call(sys.argv[1:]))' "$@"`, "inotify", "warning", "soon waiters will have to poll", 0, 0},
-		"inotify": {"-m", `lease init; chown 54321 "$D"/* "$D"; set -- setpriv --reuid 54321 --regid 54321 --clear-groups /usr/bin/python3 -c '
+		"inotify": {"-m", `lease init; chown 54322 "$D"/* "$D"; set -- setpriv --reuid 54322 --regid 54322 --clear-groups /usr/bin/python3 -c '
 import ctypes, subprocess, sys
 while ctypes.CDLL(None).inotify_init() >= 0: pass
 sys.exit(subprocess.call(sys.argv[1:]))' "$@"`, "inotify", "warning", "no watcher is to be had", 0, 0},
