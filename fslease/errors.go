@@ -67,7 +67,7 @@ func (e *HeldError) Error() string {
 			fmt.Fprintf(&b, " (%s)", e.Blocking.Note)
 		}
 	case e.Waiter != nil:
-		fmt.Fprintf(&b, "%s is free, but %s waits for it since %s", e.Key, e.Waiter.Holder.Describe(), e.Waiter.Since.Format(TimeFormat))
+		fmt.Fprintf(&b, "%s is free, but %s waits for it since %s", e.Key, e.Waiter.Holder.DescribeIdle(), e.Waiter.Since.Format(TimeFormat))
 	case e.Keepers != nil:
 		fmt.Fprintf(&b, "the fence of %s is still kept by %s", e.Key, DescribeKeepers(e.Keepers))
 	default:

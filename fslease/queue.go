@@ -152,7 +152,7 @@ func (a *acquisition) refuseCircle(r Reader, f *finding) error {
 			}
 			for _, id := range identities(leases.interest.Holders) {
 				if slices.Contains(a.under, id) && (a.queued == nil || a.queued.cameAfter(*latest)) {
-					f.held.Reason = w.Holder.Describe() + " waits for a lease that this command runs under, so they would wait for each other for ever"
+					f.held.Reason = w.Holder.DescribeIdle() + " waits for a lease that this command runs under, so they would wait for each other for ever"
 					f.held.Circle = true
 					f.refused = true
 					return nil

@@ -77,6 +77,22 @@ func (h Holder) SameClock(now Instant) bool {
 
 // Describe names the holder for people.
 func (h Holder) Describe() string {
+	if len(h.Command) == 0 {
+		return h.name()
+	}
+	return h.name() + " running " + strings.Join(h.Command, " ")
+}
+
+// DescribeIdle names a holder whose command has not begun.
+func (h Holder) DescribeIdle() string {
+	if len(h.Command) == 0 {
+		return h.name()
+	}
+	return h.name() + " (to run " + strings.Join(h.Command, " ") + ")"
+}
+
+// name is who the holder is.
+func (h Holder) name() string {
 	if h.IsTicket() {
 		return "ticket " + h.Ticket
 	}
@@ -89,9 +105,6 @@ func (h Holder) Describe() string {
 	}
 	if h.PID != 0 {
 		who += fmt.Sprintf(" pid %d", h.PID)
-	}
-	if len(h.Command) > 0 {
-		who += " running " + strings.Join(h.Command, " ")
 	}
 	return who
 }

@@ -207,7 +207,7 @@ var ledgerScenes = []scene{
 	}},
 	{"/proc is missing", func(l *Ledger) *Ledger {
 		return l.In("unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs /proc; exec "$@"`, "sh")
-	}, []string{`lease run job -- true`, `lease acquire --ttl 1h job`}},
+	}, []string{`lease run job -- sleep 0.5`, `lease acquire --ttl 1h job`}},
 }
 
 var usageScenes = []scene{

@@ -158,7 +158,7 @@ func TestWhyAStoppedWaiterHangs(t *testing.T) {
 
 	says := fields(l.Run("show", "job").Want(t, 0).Stdout)
 	for name, want := range map[string]string{
-		"state": "released", "waiting": fmt.Sprintf("pid %d running sh", first.Pid), "acquire": "waits in line behind 1, first of them ",
+		"state": "released", "waiting": fmt.Sprintf("pid %d (to run sh", first.Pid), "acquire": "waits in line behind 1, first of them ",
 		"because": "if it sleeps it is passed over after 5s", "to free": fmt.Sprintf("wake it: kill -CONT %d; end it: kill %d", first.Pid, first.Pid),
 	} {
 		if !strings.Contains(says[name], want) {

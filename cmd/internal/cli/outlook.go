@@ -76,6 +76,7 @@ func (p *portrait) behindLease(look fslease.Look) (outlook, error) {
 		}
 	}
 	if p.waitsForFence(cur.Holder, keepers) {
+		o.meets = fmt.Sprintf("waits for %s, held by %s", cur.Key, describeIdle(cur.Holder))
 		o.because = "it waits itself for what ran under an earlier lease and has not ended: " + fslease.DescribeKeepers(keepers)
 		o.free = behindFence(keepers).free
 		return o, nil
@@ -144,7 +145,7 @@ func (p *portrait) behindTicket(o outlook, id string) (outlook, error) {
 
 // behindWaiter says why the waiter w, who goes first, does not go: it may wait for another key as well.
 func (p *portrait) behindWaiter(w fslease.Waiter) (outlook, error) {
-	o := outlook{meets: fmt.Sprintf("waits in line behind %d, first of them %s", len(p.queue), describe(w.Holder))}
+	o := outlook{meets: fmt.Sprintf("waits in line behind %d, first of them %s", len(p.queue), describeIdle(w.Holder))}
 	for _, key := range w.Keys {
 		look, _, err := p.inTheWay(key)
 		if err != nil {

@@ -192,7 +192,7 @@ func (p *portrait) around(out *lines, when func(time.Time) string) {
 	}
 	var queue []string
 	for i, w := range p.queue {
-		line := fmt.Sprintf("%d. %s since %s", i+1, describe(w.Holder), when(w.Since))
+		line := fmt.Sprintf("%d. %s since %s", i+1, describeIdle(w.Holder), when(w.Since))
 		if w.Turn != nil {
 			line += ", passed over until it wakes"
 		}

@@ -52,6 +52,12 @@ func describe(h fslease.Holder) string {
 	return h.Describe()
 }
 
+// describeIdle is describe for one whose command has not begun.
+func describeIdle(h fslease.Holder) string {
+	h.Command = shortCommand(h.Command)
+	return h.DescribeIdle()
+}
+
 // moment shows a time: on a terminal how long ago it was, for a program as it stands in the record.
 func moment(s *screen, t, now time.Time) string {
 	switch {

@@ -59,7 +59,7 @@ options, before or after the command:
 ` + optionList(append(globalOptions(),
 		flag("help", "say how the command is used", "h"),
 		flag("version", "say which version this is"))) + `
-example: lease run deploy -- make deploy
+example: lease run deploy -- make deploy         if it hangs: lease show deploy
 
 exit codes: 0 yes, 1 no, 64 usage, 74 trouble with the ledger, 75 held, 76 the
 token is not current; of run and fenced the command's own, 125 lease's trouble

@@ -30,7 +30,7 @@ func waitLine(e *fslease.HeldError, waited time.Duration, now time.Time, columns
 	case len(e.Reserved) > 0 || e.Reason != "":
 		return cut(start+escape(strings.ReplaceAll(short(e).Error(), "\n", "; ")), room)
 	case e.Blocking != nil:
-		key, end = e.Blocking.Key, since(e.Blocking.AcquiredAt)+" by "+personOf(e.Blocking.Holder)
+		key, end = e.Blocking.Key, since(e.Blocking.AcquiredAt)+" by "+personOf(e.Blocking.Holder, " running ", "")
 		if key != e.Key {
 			through = escape(string(e.Key)) + " is held through "
 		}
@@ -38,7 +38,7 @@ func waitLine(e *fslease.HeldError, waited time.Duration, now time.Time, columns
 			end += " (" + e.Blocking.Note + ")"
 		}
 	case e.Waiter != nil:
-		is, end = " is free", ", ahead"+since(e.Waiter.Since)+" is "+personOf(e.Waiter.Holder)
+		is, end = " is free", ", ahead"+since(e.Waiter.Since)+" is "+personOf(e.Waiter.Holder, " (to run ", ")")
 	case e.Keepers != nil:
 		start, is, end = start+"the fence of ", " is kept", " by "+fslease.DescribeKeepers(e.Keepers)
 	}
@@ -54,10 +54,10 @@ func waitLine(e *fslease.HeldError, waited time.Duration, now time.Time, columns
 	return cut(start+name+is+escape(end), room)
 }
 
-// personOf names a holder, what is needed to find it first, its command last.
-func personOf(h fslease.Holder) string {
+// personOf names a holder, what is needed to find it first, its command last, between these words.
+func personOf(h fslease.Holder, before, after string) string {
 	if command := shortCommand(h.Command); len(command) > 0 {
-		return who(h) + " running " + command[0]
+		return who(h) + before + command[0] + after
 	}
 	return who(h)
 }
