@@ -163,32 +163,38 @@ func (l *Lease) settle(fresh []Record, err error) {
 // before that nothing can be late, as a heartbeat is at most half the TTL, and the leases of short commands never get there.
 func (l *Lease) beat(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	for guarded := false; ; guarded = true {
-		l.mu.Lock()
-		pause := l.base + l.heartbeat - l.m.mono()
-		if l.failure != nil {
-			pause = max(l.heartbeat/8, time.Millisecond)
-		}
-		l.mu.Unlock()
-		timer, stop := l.m.ledger.Clock().After(pause)
-		select {
-		case <-l.done:
-		case <-l.lost:
-		case <-l.renewNow:
-		case <-timer:
-		}
-		stop()
-		select {
-		case <-l.done:
-			return
-		case <-l.lost:
-			return
-		default:
-			if !guarded {
-				go l.guard()
-			}
-			_ = l.Renew(ctx) // the guard judges what failures mean
-		}
+	if !l.rest() {
+		return
+	}
+	go l.guard()
+	for ok := true; ok; ok = l.rest() {
+		_ = l.Renew(ctx) // the guard judges what failures mean
+	}
+}
+
+// rest waits until a renewal is due; it is false if the lease has ended.
+func (l *Lease) rest() bool {
+	l.mu.Lock()
+	pause := l.base + l.heartbeat - l.m.mono()
+	if l.failure != nil {
+		pause = max(l.heartbeat/8, time.Millisecond)
+	}
+	l.mu.Unlock()
+	timer, stop := l.m.ledger.Clock().After(pause)
+	defer stop()
+	select {
+	case <-l.done:
+	case <-l.lost:
+	case <-l.renewNow:
+	case <-timer:
+	}
+	select {
+	case <-l.done:
+		return false
+	case <-l.lost:
+		return false
+	default:
+		return true
 	}
 }
 

@@ -164,8 +164,11 @@ func kindAt(f fsys, name string) string {
 	return kindOf(st.Mode)
 }
 
+// sameFile reports whether two looks met the same file.
+func sameFile(a, b unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
+
 // Stat is asked most often of all, whether a lock file is still the one that was locked. So it makes one call of it, which
-// follows a folder that is a link: what is opened or changed goes by open, and never does.
+// follows a folder that is a link: what is opened, locked or changed goes by open, and never does.
 func (d *dirFS) Stat(name string) (unix.Stat_t, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(d.root, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {

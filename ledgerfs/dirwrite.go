@@ -51,12 +51,14 @@ func (d *dirFS) adopt(fd int, mode uint32) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
+	given := false // some file systems change the mode with the owner
 	if int(st.Uid) != d.uid || int(st.Gid) != d.gid {
-		if err := unix.Fchown(fd, d.uid, d.gid); err != nil {
-			_ = unix.Fchown(fd, -1, d.gid)
+		given = unix.Fchown(fd, d.uid, d.gid) == nil
+		if !given && int(st.Gid) != d.gid {
+			given = unix.Fchown(fd, -1, d.gid) == nil
 		}
 	}
-	if st.Mode&0o7777 == mode {
+	if !given && st.Mode&0o7777 == mode {
 		return nil
 	}
 	return unix.Fchmod(fd, mode)

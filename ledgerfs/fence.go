@@ -49,7 +49,7 @@ func (f *Fence) Close() error {
 }
 
 // TryFence takes the fences of keys exclusively and those of their ancestors shared: all or none, without
-// waiting. (The flock call itself is used: the command must inherit the very descriptors.)
+// waiting. (The command inherits the very descriptors.)
 func (l *Ledger) TryFence(_ context.Context, keys []fslease.Key) (fslease.Fence, []fslease.Keeper, error) {
 	if err := l.ready(); err != nil {
 		return nil, nil, err
@@ -77,15 +77,12 @@ func (l *Ledger) TryFence(_ context.Context, keys []fslease.Key) (fslease.Fence,
 
 // addFence locks one fence file, which is made if it is missing.
 func (l *Ledger) addFence(f *Fence, name string, exclusive bool) (bool, error) {
-	flags, mode := unix.O_RDONLY, unix.LOCK_SH|unix.LOCK_NB
+	mode := unix.LOCK_SH | unix.LOCK_NB
 	if exclusive {
 		mode = unix.LOCK_EX | unix.LOCK_NB
 	}
-	if !l.local() {
-		flags = unix.O_RDWR
-	}
 	for {
-		fd, st, err := l.dir.openRegular(name, flags)
+		fd, st, err := l.dir.openRegular(name, l.lockable())
 		if errors.Is(err, fs.ErrNotExist) {
 			err = l.makeEmpty(name)
 			if err == nil {
@@ -96,7 +93,7 @@ func (l *Ledger) addFence(f *Fence, name string, exclusive bool) (bool, error) {
 			return false, l.fail(name, err)
 		}
 		fd = raise(fd)
-		err = ignoreEINTR(func() error { return unix.Flock(fd, mode) })
+		err = flock(fd, mode)
 		if err != nil {
 			_ = unix.Close(fd)
 			if err == unix.EWOULDBLOCK {
@@ -105,7 +102,7 @@ func (l *Ledger) addFence(f *Fence, name string, exclusive bool) (bool, error) {
 			return false, l.fail(name, &fs.PathError{Op: "lock", Path: name, Err: err})
 		}
 		now, err := l.fsys.Stat(name)
-		if err == nil && now.Ino == st.Ino && now.Dev == st.Dev {
+		if err == nil && sameFile(now, st) {
 			f.fds = append(f.fds, fd)
 			return true, nil
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // fsys is what the ledger asks of a file system: enough to write durably, and no more, so that a test can
-// stand in one that forgets what was not synced. Paths are relative to the ledger; no link is followed.
+// stand in one that forgets what was not synced. Paths are relative to the ledger; no link is followed, but by Stat on the way.
 type fsys interface {
 	// ReadFile reads a regular file of at most MaxRecordBytes+1 bytes.
 	ReadFile(name string) ([]byte, error)

@@ -173,7 +173,7 @@ var errMoved = errors.New("the ledger directory was moved or replaced while it w
 func (l *Ledger) checkRoot() error {
 	var there unix.Stat_t
 	err := unix.Stat(l.path, &there)
-	if err == nil && there.Dev == l.dir.self.Dev && there.Ino == l.dir.self.Ino {
+	if err == nil && sameFile(there, l.dir.self) {
 		return nil
 	}
 	if err != nil && err != unix.ENOENT && err != unix.ENOTDIR {

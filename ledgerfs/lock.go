@@ -9,10 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 
 	"fslease/fslease"
@@ -22,12 +20,15 @@ import (
 type lockedFile struct {
 	l    *Ledger
 	name string
-	lock *flock.Flock
-	dev  uint64
-	ino  uint64
+	fd   int
+	at   unix.Stat_t // which file that is
 }
 
-func (f *lockedFile) unlock() { _ = f.lock.Unlock() }
+// unlock frees the lock for whoever inherited the descriptor between a fork and an exec too.
+func (f *lockedFile) unlock() {
+	_ = unix.Flock(f.fd, unix.LOCK_UN)
+	_ = unix.Close(f.fd)
+}
 
 // errLockMoved says that a lock file was removed or replaced under us: the lock protects nothing any more.
 var errLockMoved = errors.New("lock file was replaced")
@@ -41,63 +42,58 @@ func (f *lockedFile) current() error {
 	if err != nil {
 		return f.l.fail(f.name, err)
 	}
-	if st.Dev != f.dev || st.Ino != f.ino {
+	if !sameFile(st, f.at) {
 		return errLockMoved
 	}
 	return nil
 }
 
 // lockFile locks a lock file and makes it if it is missing. It is opened without creating it first: the
-// kernel's protection of sticky directories refuses O_CREAT on another's file. Every locking is a fresh
-// value: the library's second TryLock on one value succeeds without locking.
+// kernel's protection of sticky directories refuses O_CREAT on another's file.
 func (l *Ledger) lockFile(name string, exclusive bool, wait time.Duration) (*lockedFile, error) {
 	return l.lock(name, exclusive, wait, func() error { return l.fail(name, l.makeEmpty(name)) })
 }
 
-// lock locks the file name within wait, and calls missing as long as there is none.
+// lock locks the file name within wait, and calls missing as long as there is none. Each locking opens the file anew: two
+// on one descriptor would be one.
 func (l *Ledger) lock(name string, exclusive bool, wait time.Duration, missing func() error) (*lockedFile, error) {
 	deadline := time.Now().Add(wait)
-	flags := os.O_RDONLY
-	if !l.local() {
-		flags = os.O_RDWR
+	how := unix.LOCK_SH
+	if exclusive {
+		how = unix.LOCK_EX
 	}
 	for {
-		lock := flock.New(l.file(name), flock.SetFlag(flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY), flock.SetPermissions(0))
-		ok, err := try(lock, exclusive)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			if err := missing(); errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			} else if err != nil {
-				return nil, l.fail(name, err)
-			}
-			continue
-		case err != nil:
-			if kind := l.kind(name); kind != "" {
-				err = errNotRegular{kind}
-			}
-			return nil, l.fail(name, err)
-		case !ok && wait == 0:
-			return nil, l.busy(name)
-		case !ok:
-			err := l.waitFor(lock, name, exclusive, deadline)
-			if errors.Is(err, errLockMoved) {
+		fd, st, err := l.dir.openRegular(name, l.lockable())
+		if errors.Is(err, fs.ErrNotExist) {
+			err = missing()
+			if err == nil {
 				continue
 			}
-			if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
-		f := &lockedFile{l: l, name: name, lock: lock}
-		info, err := lock.Stat()
+		if err != nil {
+			return nil, l.fail(name, err)
+		}
+		f := &lockedFile{l: l, name: name, fd: fd, at: st}
+		err = flock(fd, how|unix.LOCK_NB)
+		if err == unix.EWOULDBLOCK {
+			if wait == 0 {
+				f.unlock()
+				return nil, l.busy(name)
+			}
+			var late bool
+			if late, err = f.waitFor(how, deadline); late {
+				return nil, l.busy(name)
+			}
+		}
 		if err == nil {
-			st := info.Sys().(*syscall.Stat_t)
-			f.dev, f.ino = st.Dev, st.Ino
-			if !info.Mode().IsRegular() {
-				err = errNotRegular{kindOf(st.Mode)}
-			} else if err = f.current(); err == nil {
+			if err = f.current(); err == nil {
 				return f, nil
 			}
+		} else {
+			err = &fs.PathError{Op: "lock", Path: name, Err: err}
 		}
 		f.unlock()
 		if !errors.Is(err, errLockMoved) {
@@ -106,42 +102,34 @@ func (l *Ledger) lock(name string, exclusive bool, wait time.Duration, missing f
 	}
 }
 
-func try(lock *flock.Flock, exclusive bool) (bool, error) {
-	if exclusive {
-		return lock.TryLock()
+// lockable is how a file is opened that is to be locked: on a network file system a lock may need one that can be written.
+func (l *Ledger) lockable() int {
+	if l.local() {
+		return unix.O_RDONLY
 	}
-	return lock.TryRLock()
+	return unix.O_RDWR
 }
 
-// waitFor blocks in the kernel, which wakes in order and at once, until the deadline. The lock is then
-// left to a goroutine that drops it as soon as it gets it.
-func (l *Ledger) waitFor(lock *flock.Flock, name string, exclusive bool, deadline time.Time) error {
+func flock(fd, how int) error {
+	return ignoreEINTR(func() error { return unix.Flock(fd, how) })
+}
+
+// waitFor blocks in the kernel, which wakes in order and at once, until the deadline. If that is too late the file is left to a
+// goroutine that unlocks it as soon as it gets it.
+func (f *lockedFile) waitFor(how int, deadline time.Time) (late bool, err error) {
 	got := make(chan error, 1)
-	go func() {
-		if exclusive {
-			got <- lock.Lock()
-		} else {
-			got <- lock.RLock()
-		}
-	}()
+	go func() { got <- flock(f.fd, how) }()
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
 	case err := <-got:
-		if errors.Is(err, fs.ErrNotExist) {
-			return errLockMoved // it is opened anew, and is gone
-		}
-		if err != nil {
-			return l.fail(name, err)
-		}
-		return nil
+		return false, err
 	case <-timer.C:
 		go func() {
-			if <-got == nil {
-				_ = lock.Unlock()
-			}
+			<-got
+			f.unlock()
 		}()
-		return l.busy(name)
+		return true, nil
 	}
 }
 

@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -200,5 +202,31 @@ func TestJournalElsewhere(t *testing.T) {
 	l.Run("run", "task:42", "--", "true")
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 		t.Errorf("written through the link: %v %v", entries, err)
+	}
+}
+
+// Locks below a folder that is a link are nobody's: who has a token changes nothing under them either.
+func TestLinkedLocksProtectNothing(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{"locks", "locks/repo"} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			l := made(t)
+			token := l.Run("acquire", "--ttl", "1h", "repo/api").Want(t, 0).Stdout
+			path, elsewhere := filepath.Join(l.Dir, place), filepath.Join(t.TempDir(), "elsewhere")
+			if err := errors.Join(os.Rename(path, elsewhere), os.Symlink(elsewhere, path)); err != nil {
+				t.Fatal(err)
+			}
+			before := everything(t, l.Dir)
+			for _, args := range [][]string{
+				{"renew", "repo/api", "--token", strings.TrimSpace(token)},
+				{"release", "repo/api", "--token", strings.TrimSpace(token)},
+				{"break", "repo/api", "--reason", "test"},
+				{"acquire", "--ttl", "1h", "repo/web"},
+			} {
+				oneClearLine(t, l.Run(args...).Want(t, 74), place)
+			}
+			same(t, before, everything(t, l.Dir))
+		})
 	}
 }

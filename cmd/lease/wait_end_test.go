@@ -2,6 +2,9 @@ package main_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -181,6 +184,37 @@ func TestLedgerMovedUnderWaiters(t *testing.T) {
 			}
 			if l.File("ran") != "" {
 				t.Error("a command ran")
+			}
+		})
+	}
+}
+
+// The same while one of the locks of a change is waited for, which takes no watching: it is told once it has them.
+func TestLedgerMovedUnderLockers(t *testing.T) {
+	needs(t, "flock")
+	for how, script := range map[string]string{
+		"renamed":  `mv "$LEASE_LEDGER" "$LEASE_LEDGER.old"`,
+		"replaced": `mv "$LEASE_LEDGER" "$LEASE_LEDGER.old"; lease init`,
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			l := NewLedger(t)
+			l.Run("run", "a", "--", "true").Want(t, 0)
+			lock := filepath.Join(l.Dir, "locks", "a.lock")
+			l.StartSh(`exec flock --no-fork "$1" sh -c 'echo $$ >locked; until test -e let; do sleep 0.01; done'`, lock)
+			l.UntilFile("locked")
+			var all []*Process
+			for range contenders {
+				p := l.Start("acquire", "--ttl", "1h", "a", "b")
+				all = append(all, p)
+				l.until("it waits for the lock", func() bool {
+					fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Pid))
+					return slices.ContainsFunc(fds, func(fd string) bool { link, _ := os.Readlink(fd); return link == lock })
+				})
+			}
+			l.Sh(script+"; touch let").Want(t, 0)
+			for _, p := range all {
+				p.Wait().Want(t, 74).Says(t, "moved or replaced")
 			}
 		})
 	}

@@ -8,9 +8,6 @@ require (
 	golang.org/x/sys v0.50.0
 )
 
-require (
-	github.com/fsnotify/fsnotify v1.10.1 // indirect
-	github.com/gofrs/flock v0.13.2 // indirect
-)
+require github.com/fsnotify/fsnotify v1.10.1 // indirect
 
 replace fslease => ../..

@@ -17,9 +17,6 @@ type Process struct {
 	disturbed bool
 }
 
-// PID returns the process id. It stays the command's until Wait returns.
-func (p *Process) PID() int { return p.pid }
-
 // WhileMine calls f with the process id while that is certainly the command's, ended or not; not at all once Wait has returned.
 func (p *Process) WhileMine(f func(pid int)) {
 	p.signals.mu.Lock()

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -203,6 +204,7 @@ func (c *call) noteCommand(l *opened, h held, process *child.Process) <-chan str
 			c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
 		}
 	}()
+	runtime.Gosched() // begun now: on one processor it would wait until the wait for the command is seen to last
 	return noted
 }
 

@@ -7,7 +7,7 @@ var faults = []kit.Fault{
 	{
 		Name: "no locks", Rule: "a key is changed under its lock, and a command runs under its fence", Share: 0.01,
 		Edits: []kit.Edit{
-			{File: "ledgerfs/lock.go", Old: "return lock.TryLock()", New: "return lock.TryRLock()"},
+			{File: "ledgerfs/lock.go", Old: "how = unix.LOCK_EX", New: "how = unix.LOCK_SH"},
 			{File: "ledgerfs/fence.go", Old: "mode = unix.LOCK_EX | unix.LOCK_NB", New: "mode = unix.LOCK_SH | unix.LOCK_NB"},
 		},
 	},
