@@ -146,6 +146,9 @@ func (a *acquisition) try(ctx context.Context) (finding, error) {
 		if f.held != nil {
 			return a.line(tx, f)
 		}
+		if err := a.lookAtFence(ctx); err != nil {
+			return err
+		}
 		return a.write(ctx, tx, f)
 	})
 	if err != nil {
@@ -156,6 +159,19 @@ func (a *acquisition) try(ctx context.Context) (finding, error) {
 		a.leave()
 	}
 	return f, nil
+}
+
+// lookAtFence refuses a try that would not wait for the fence, before anything is written: what is on record of a dead holder
+// still says whose work goes on behind the fence, and no generation is used for nothing.
+func (a *acquisition) lookAtFence(ctx context.Context) error {
+	if !a.req.Fence || a.fenceLimit() != 0 {
+		return nil
+	}
+	fence, err := a.m.awaitFence(ctx, a.keys, 0, nil, nil)
+	if err == nil {
+		err = fence.Unlock()
+	}
+	return err
 }
 
 // line stores what a refused try saw, and enters the queue if the caller waits and knows what it holds.

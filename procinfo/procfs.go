@@ -40,6 +40,12 @@ func (p procfs) stat(pid string) (stat, error) {
 	return st, nil
 }
 
+// Stopped reports whether a process is stopped by a signal; false also where /proc does not show it.
+func Stopped(pid int) bool {
+	st, err := proc.stat(strconv.Itoa(pid))
+	return err == nil && st.state == 'T'
+}
+
 // status returns the words of one field of the status file of a process.
 func (p procfs) status(pid, field string) ([]string, error) {
 	name := p.path(pid, "status")

@@ -191,3 +191,36 @@ func TestShowOfAKeyThatWasNeverHeld(t *testing.T) {
 		t.Errorf("%v", r)
 	}
 }
+
+// A holder that is stopped renews nothing and hears of no signal: that is said, and what it needs beside kill.
+func TestWhyAStoppedHolderHangs(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	holder := l.Start("run", "job", "--", "sh", "-c", "echo ready >ready; exec sleep 300")
+	l.UntilFile("ready")
+	holder.Stop()
+	says := fields(l.Run("show", "job").Want(t, 0).Stdout)
+	if want := "it is stopped (^Z, or kill -STOP): it lives"; !strings.HasPrefix(says["because"], want) {
+		t.Errorf("because %q, not %q", says["because"], want)
+	}
+	end := fmt.Sprintf("kill %d, and continue what is stopped: kill -CONT %d", holder.Pid, holder.Pid)
+	if want := "end it: " + end + ";"; !strings.HasPrefix(says["to free"], want) {
+		t.Errorf("to free %q, not %q", says["to free"], want)
+	}
+	l.Sh(strings.Replace(end, ", and continue what is stopped:", ";", 1)).Want(t, 0)
+	holder.Wait()
+	l.Run("run", "-n", "job", "--", "true").Want(t, 0)
+}
+
+// Of a command whose wrapper was killed nobody says that it has not begun.
+func TestOrphanedCommandHasBegun(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	killedWrapper(l, "job")
+	before := everything(t, l.Dir)
+	l.Run("run", "-n", "job", "--", "true").Want(t, 75).Says(t, "the fence of job is still kept by")
+	same(t, before, everything(t, l.Dir)) // what is known of it stays
+	if says := fields(l.Run("show", "job").Want(t, 0).Stdout); says["state"] != "dead" || strings.Contains(says["command"], "not begun") {
+		t.Errorf("%v", says)
+	}
+}

@@ -20,8 +20,9 @@ func breakCommand(c *call) *cli.Command {
 			text("if-silent", "DUR", "watch so long, and break only if it is not renewed"),
 		},
 		Description: `The old token is refused from now on, and the holder is told at its next
-renewal. A command that still runs under the lease is not ended: the next one
-waits for it. Of a key that a ticket reserves the session ends; the ticket is
+renewal, and ends its command then (TERM, and KILL after --kill-after). Until
+that has ended, or where no holder is left to end it, the next one waits for
+it. Of a key that a ticket reserves the session ends; the ticket is
 BLOCKED and keeps its scope.
 
 examples:

@@ -3,9 +3,9 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"fslease/fslease"
+	"fslease/procinfo"
 )
 
 // An outlook is what an acquire of a key would meet now: what is in its way, why that stays there, and what
@@ -82,6 +82,9 @@ func (p *portrait) behindLease(look fslease.Look) (outlook, error) {
 		return o, nil
 	}
 	o.because = staying(*cur, look.Judgement)
+	if p.here(cur.Holder) && procinfo.Stopped(int(cur.Holder.PID)) {
+		o.because = "it is stopped (^Z, or kill -STOP): " + o.because
+	}
 	if end := p.ending(cur.Holder, keepers); end != "" {
 		o.free = append(o.free, end)
 	}
@@ -114,11 +117,26 @@ func (p *portrait) ending(h fslease.Holder, keepers []fslease.Keeper) string {
 	case h.Evidence == fslease.EvidenceNone:
 		return ""
 	case p.here(h):
-		return fmt.Sprintf("end it: kill %d", h.PID)
+		return "end it: " + endings(h.PID)
 	case len(keepers) > 0:
 		return "end it, which from here is " + fslease.DescribeKeepers(keepers)
 	}
 	return "end it where it runs, on " + h.Host
+}
+
+// endings is what to type to end processes: one that is stopped hears of it only when it is continued.
+func endings(pids ...int64) string {
+	var all, stopped string
+	for _, pid := range pids {
+		all += fmt.Sprintf(" %d", pid)
+		if procinfo.Stopped(int(pid)) {
+			stopped += fmt.Sprintf(" %d", pid)
+		}
+	}
+	if stopped != "" {
+		return "kill" + all + ", and continue what is stopped: kill -CONT" + stopped
+	}
+	return "kill" + all
 }
 
 // here reports whether the pid of h means that process here.
@@ -169,11 +187,11 @@ func (p *portrait) behindWaiter(w fslease.Waiter) (outlook, error) {
 func behindFence(keepers []fslease.Keeper) outlook {
 	end := "end those processes, or wait for their end"
 	if len(keepers) > 0 {
-		pids := make([]string, len(keepers))
+		pids := make([]int64, len(keepers))
 		for i, k := range keepers {
-			pids[i] = fmt.Sprint(k.PID)
+			pids[i] = k.PID
 		}
-		end = "wait for the end of those processes, or end them: kill " + strings.Join(pids, " ")
+		end = "wait for the end of those processes, or end them: " + endings(pids...)
 	}
 	return outlook{
 		meets:   "waits for the fence",
@@ -186,7 +204,8 @@ func behindFence(keepers []fslease.Keeper) outlook {
 // begun. Where its descriptors cannot be seen that is not known.
 func (p *portrait) waitsForFence(h fslease.Holder, keepers []fslease.Keeper) bool {
 	self, err := p.l.processes.Self()
-	if err != nil || h.Evidence != fslease.EvidenceLock || len(keepers) == 0 || !p.here(h) || self.UID != 0 && self.UID != h.UID {
+	if err != nil || h.Evidence != fslease.EvidenceLock || len(keepers) == 0 || !p.here(h) || self.UID != 0 && self.UID != h.UID ||
+		p.l.Probe(h).Life == fslease.Dead {
 		return false
 	}
 	return !slices.ContainsFunc(keepers, func(k fslease.Keeper) bool { return k.PID == h.PID })
