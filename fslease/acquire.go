@@ -146,7 +146,7 @@ func (a *acquisition) try(ctx context.Context) (finding, error) {
 		if f.held != nil {
 			return a.line(tx, f)
 		}
-		if err := a.lookAtFence(ctx); err != nil {
+		if err := a.fenceFirst(ctx, f); err != nil {
 			return err
 		}
 		return a.write(ctx, tx, f)
@@ -161,17 +161,21 @@ func (a *acquisition) try(ctx context.Context) (finding, error) {
 	return f, nil
 }
 
-// lookAtFence refuses a try that would not wait for the fence, before anything is written: what is on record of a dead holder
+// fenceFirst refuses a try that would not wait for the fence, before anything is written: what is on record of a dead holder
 // still says whose work goes on behind the fence, and no generation is used for nothing.
-func (a *acquisition) lookAtFence(ctx context.Context) error {
+func (a *acquisition) fenceFirst(ctx context.Context, f finding) error {
 	if !a.req.Fence || a.fenceLimit() != 0 {
 		return nil
 	}
 	fence, err := a.m.awaitFence(ctx, a.keys, 0, nil, nil)
-	if err == nil {
-		err = fence.Unlock()
+	if err != nil {
+		return err
 	}
-	return err
+	a.fence = fence
+	if len(f.bury) > 0 {
+		a.dropFence() // whose command lives is noted when he is buried: write looks again
+	}
+	return nil
 }
 
 // line stores what a refused try saw, and enters the queue if the caller waits and knows what it holds.
@@ -227,7 +231,7 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 	for _, rec := range a.records {
 		tx.Log(Event{Event: EventGranted, Key: rec.Key, Generation: rec.Generation, Revision: rec.Revision})
 	}
-	if a.req.Fence {
+	if a.req.Fence && a.fence == nil {
 		// Still under the locks: what was written is what is on record, so nothing needs to be read again.
 		fence, _, err := a.m.ledger.TryFence(ctx, a.keys)
 		if err != nil {

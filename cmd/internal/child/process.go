@@ -17,14 +17,8 @@ type Process struct {
 	disturbed bool
 }
 
-// WhileMine calls f with the process id while that is certainly the command's, ended or not; not at all once Wait has returned.
-func (p *Process) WhileMine(f func(pid int)) {
-	p.signals.mu.Lock()
-	defer p.signals.mu.Unlock()
-	if !p.done {
-		f(p.pid)
-	}
-}
+// PID returns the process id. It stays the command's until Wait returns.
+func (p *Process) PID() int { return p.pid }
 
 // Signal sends sig to the command. After the command was reaped it returns os.ErrProcessDone: no process
 // that was given the same pid later is ever hit.

@@ -188,15 +188,13 @@ func (c *call) settle(r runOptions, h held, process *child.Process, status child
 	return nil
 }
 
-// noteCommand notes which process the command is, for a successor to wait for, unless it is gone already: most commands of a
-// script are short. It returns a channel that is closed then: the ledger may hang, and the watch over the lease does not wait.
+// noteCommand notes which process the command is, for a successor to wait for, unless it is gone already.
+// It returns a channel that is closed then: the ledger may hang, and the watch over the lease does not wait.
 func (c *call) noteCommand(l *opened, h held, process *child.Process) <-chan struct{} {
 	noted := make(chan struct{})
+	command, err := l.processes.Child(process.PID()) // while its pid is certainly its own
 	go func() {
 		defer close(noted)
-		var command fslease.Holder
-		err := procinfo.ErrNoProcess
-		process.WhileMine(func(pid int) { command, err = l.processes.Child(pid) })
 		if err == nil {
 			err = h.Presence().(*ledgerfs.Presence).NoteCommand(h.Records(), command)
 		}
