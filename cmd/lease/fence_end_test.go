@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -125,4 +126,87 @@ func TestWhatASignalledCommandStartedIsWaitedFor(t *testing.T) {
 		l.End(child)
 		ranAlone(t, l, next)
 	})
+}
+
+// A run within a run, and whatever else hands on by its exit code that a signal ended what it ran, keeps the fences around
+// it too, as does a run within a run that has lost its lease.
+func TestEndOfARunWithinARun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		around []string // ["run", "outer"], if nothing else
+		argv   []string
+		end    func(t *testing.T, l *Ledger)
+		code   int
+		keys   []string // that are still fenced
+	}{
+		"run": {
+			argv: []string{"lease", "run", "inner", "--", "sh", "-c", stubborn + "wait"},
+			code: 128 + 9, keys: []string{"outer", "inner"},
+		},
+		"run, by its token": {
+			argv: []string{"sh", "-c", `exec lease fenced outer --token "$LEASE_TOKEN" -- sh -c '` + stubborn + `wait'`},
+			code: 128 + 9, keys: []string{"outer"},
+		},
+		"reentrant": {
+			argv: []string{"lease", "run", "--reentrant", "outer", "--", "sh", "-c", stubborn + "wait"},
+			code: 128 + 9, keys: []string{"outer"},
+		},
+		"shell": {
+			argv: []string{"sh", "-c", `sh -c '` + stubborn + `wait'; exit $?`},
+			code: 128 + 9, keys: []string{"outer"},
+		},
+		"shell in fenced": {
+			around: []string{"fenced", "outer", "--token", "1"},
+			argv:   []string{"sh", "-c", `sh -c '` + stubborn + `wait'; exit $?`},
+			code:   128 + 9, keys: []string{"outer"},
+		},
+		"three deep": {
+			argv: []string{"lease", "run", "middle", "--", "lease", "run", "inner", "--", "sh", "-c", stubborn + "wait"},
+			code: 128 + 9, keys: []string{"outer", "middle", "inner"},
+		},
+		"lost": {
+			argv: []string{"lease", "run", "--ttl", "2s", "inner", "--", "sh", "-c", stubborn + "wait"},
+			end:  func(t *testing.T, l *Ledger) { l.Run("break", "inner", "--reason", "test").Want(t, 0) },
+			code: 76, keys: []string{"outer", "inner"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := NewLedger(t)
+			around := []string{"run", "outer"}
+			if c.around != nil {
+				around = c.around
+				wantGrant(t, l.Run("acquire", "--ttl", "300s", "outer"), "1")
+			}
+			run := l.Start(slices.Concat(around, []string{"--"}, c.argv)...)
+			child := l.UntilPid("child")
+			if command := l.UntilPid("command"); c.end == nil {
+				l.End(command)
+			} else {
+				c.end(t, l)
+			}
+			run.Wait().Want(t, c.code)
+			if !alive(child) {
+				t.Fatal("the child was ended")
+			}
+			if c.around != nil {
+				l.Run("release", "outer", "--token", "1").Want(t, 0)
+			}
+			for _, key := range c.keys {
+				l.Run("run", "-n", key, "--", "sh", "-c", "echo ran >ran").Want(t, 75).Says(t, strconv.Itoa(child))
+			}
+			notYet(t, l)
+			l.End(child)
+			for _, key := range c.keys {
+				l.Run("run", "-n", key, "--", "true").Want(t, 0)
+			}
+		})
+	}
+	// What only looks like it: an exit code above those of signals, and one that is no signal's.
+	for _, code := range []int{1, 75, 128, 193, 255} {
+		l := NewLedger(t)
+		l.Run("run", "k", "--", "sh", "-c", `setsid sleep 300 & echo $! >child; exit `+strconv.Itoa(code)).Want(t, code)
+		l.UntilPid("child")
+		l.Run("run", "-n", "k", "--", "true").Want(t, 0)
+	}
 }

@@ -9,8 +9,9 @@ The rule
     dead or silent holder notes it as an orphan first: a successor waits for the fence and for that process,
     for a command may close what it inherited. Only a command that ended by itself (no signal sent or
     received, nothing lost) is unfenced: LOCK_UN frees the fence for everybody who inherited it, so a daemon
-    keeps nothing. After any other end, and when the wrapper is killed, the fence lasts until the last process
-    that inherited it is gone. Then
+    keeps nothing. A run within a run, or a shell, that hands on by its exit code that what it ran was ended by a
+    signal (128+n) or for a lost lease (76) has not ended by itself. After any other end, and when the wrapper is
+    killed, the fence lasts until the last process that inherited it is gone. Then
       * no two commands, nor what is left of one, work under overlapping keys at once,
       * on overlapping keys commands start in the order of their generations,
       * nobody waits for ever.
@@ -18,7 +19,8 @@ The rule
 What is explored
     Keys a, a/b, a/b/c. Each wrapper takes one, waits for the fence, starts a command that may start a helper,
     and ends. Wrappers are killed at any step; leases run out at any time (a wrapper may be stopped, so its command
-    is not told); commands are killed by whoever sends a signal. The inside of the lease is in lease.pml.
+    is not told); commands are killed by whoever sends a signal, and what they ran in their turn too. The inside of
+    the lease is in lease.pml.
 
 The code
     lease      fslease/acquire.go (*acquisition).write, which takes the fence under the locks if it is free
@@ -30,7 +32,8 @@ The code
     orphans    ledgerfs/orphan.go (*Ledger).orphans, asked by TryFence
     lost       cmd/internal/cli/runloss.go (*call).attend
     end        cmd/internal/cli/run.go (*call).settle: (*Lease).Unfence only if nothing was lost and
-               (*Process).Disturbed in cmd/internal/child/process.go says no; fslease/lease.go (*Lease).Release
+               (*Process).Disturbed and (Status).Orderly in cmd/internal/child/process.go say so;
+               fslease/lease.go (*Lease).Release
 
 size short WRAPPERS=2 EXPIRIES=1
 size short WRAPPERS=2 KILLS=1 CLOSES=1
@@ -39,6 +42,7 @@ size long WRAPPERS=3
 
 fault not-inherited [WRAPPERS=2 KILLS=1]: the command does not inherit the fence; its wrapper is killed, and two work
 fault unlock-after-signal [WRAPPERS=2]: the fence is unlocked after a killed command too; its helper works on
+fault unlock-after-handed-on-signal [WRAPPERS=2]: the fence is unlocked when the exit code says that what the command ran was killed; its helper works on
 fault unlock-after-loss [WRAPPERS=2 EXPIRIES=1]: the fence is unlocked when the lease was lost; its helper works on
 fault ancestors-unfenced [WRAPPERS=2 KILLS=1]: the fences of the ancestors are not taken; a and a/b work at once
 fault no-second-look [WRAPPERS=3 EXPIRIES=2 ONE_KEY=1]: the record is not read again after the wait; an old generation starts late
@@ -85,6 +89,7 @@ bit gone[WRAPPERS];     /* the command is no process any more, or never was */
 bit noted[WRAPPERS];    /* holders/<id>.command.json */
 bit orphan[WRAPPERS];   /* orphans/<id>.json */
 bit told[WRAPPERS];     /* it was signalled */
+bit handed[WRAPPERS];   /* what it ran was signalled, and its exit code says so */
 byte kills, expiries, closes;
 
 #define WORK(w) (works[w] || (helps[w] && !daemon[w]))
@@ -212,11 +217,13 @@ proctype Wrapper(byte me) {
    atomic {
       if
 #ifdef FAULT_UNLOCK_AFTER_SIGNAL
-      :: !lost ->
-#elif defined(FAULT_UNLOCK_AFTER_LOSS)
-      :: !disturbed ->
-#else
+      :: !lost && !handed[me] ->
+#elif defined(FAULT_UNLOCK_AFTER_HANDED_ON_SIGNAL)
       :: !lost && !disturbed ->
+#elif defined(FAULT_UNLOCK_AFTER_LOSS)
+      :: !disturbed && !handed[me] ->
+#else
+      :: !lost && !disturbed && !handed[me] ->
 #endif
          unlock(me)
       :: else
@@ -246,6 +253,7 @@ proctype Command(byte me) {
    fi;
    if
    :: told[me] -> works[me] = 0                                    /* killed: its helper works on */
+   :: atomic { helps[me] -> works[me] = 0; handed[me] = 1 }        /* what it ran was killed: the helper of that works on */
    :: atomic { works[me] = 0; if :: helps[me] -> daemon[me] = 1 :: else fi } /* done: what it leaves is a daemon */
    fi;
 ends:

@@ -78,7 +78,7 @@ func (c *call) runIn(fences fenceSet, command child.Command, tree bool) (child.S
 		return child.Status{}, err
 	}
 	status := process.Wait()
-	if status.Signal == 0 && !process.Disturbed() && !tree {
+	if status.Orderly() && !process.Disturbed() && !tree {
 		_ = fences.Unlock() // what fails here keeps the fence, which is the safe side
 	} else {
 		_ = fences.Close()

@@ -19,7 +19,11 @@ var faults = []kit.Fault{
 	},
 	{
 		Name: "unlock-after-a-killed-command", Rule: "a signal that ended the command did not end its children", Share: 0.1,
-		Edits: []kit.Edit{{File: runFile, Old: "lost == nil && status.Signal == 0 &&", New: "lost == nil &&"}},
+		Edits: []kit.Edit{{File: runFile, Old: "lost == nil && status.Orderly() &&", New: "lost == nil &&"}},
+	},
+	{
+		Name: "unlock-after-a-handed-on-signal", Rule: "a run within a run hands on by its exit code that a signal ended its command", Share: 0.2,
+		Edits: []kit.Edit{{File: runFile, Old: "lost == nil && status.Orderly() &&", New: "lost == nil && status.Signal == 0 &&"}},
 	},
 	{
 		Name: "unlock-after-a-told-command", Rule: "a command that was asked to end has not ended by itself", Share: 0.1,

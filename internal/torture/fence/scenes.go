@@ -37,7 +37,7 @@ func killedWrapper(s *site, r *rand.Rand) {
 
 // killedCommand: a signal ends the command, and its child lives on. The wrapper gives the lease back, and the fence lasts for the child.
 func killedCommand(s *site, r *rand.Rand) {
-	k := task{form: pick(r, []form{plain, detach, redir, few, tree, exec, nested, fenced}), keys: []string{pick(r, keys)}, seconds: long, family: []string{"wait", long}}
+	k := task{form: pick(r, []form{plain, detach, redir, few, tree, exec, nested, joins, fenced}), keys: []string{pick(r, keys)}, seconds: long, family: []string{"wait", long}}
 	w := s.start(k)
 	child, command := w.untilMarked("child", 1), w.untilMarked("command", 1)
 	if child == nil || command == nil {
@@ -182,7 +182,7 @@ func crowded(s *site, r *rand.Rand) {
 
 // refused wants that nothing starts beside what is left of w, without waiting, and that the pids in the way are named.
 func (s *site) refused(r *rand.Rand, w *work, pids ...int) {
-	next := s.start(task{form: pick(r, []form{plain, tree, redir}), keys: []string{pick(r, overlapping(w.task.keys[0]))}, options: []string{"-n"}, seconds: "0"})
+	next := s.start(task{form: pick(r, []form{plain, tree, redir}), keys: []string{pick(r, overlapping(w.task.held()...))}, options: []string{"-n"}, seconds: "0"})
 	result := next.Wait()
 	if result.Code != 75 || next.has("ran") {
 		s.t.Violate("%v must not start beside pids %v of %v (started: %v): %v", next.task, pids, w.task, next.has("ran"), result)
@@ -197,7 +197,7 @@ func (s *site) refused(r *rand.Rand, w *work, pids ...int) {
 
 // free wants that nothing of w is in the way any more.
 func (s *site) free(r *rand.Rand, w *work) {
-	next := s.start(task{form: pick(r, []form{plain, tree, exec}), keys: []string{pick(r, overlapping(w.task.keys[0]))}, options: []string{"-n"}, seconds: "0"})
+	next := s.start(task{form: pick(r, []form{plain, tree, exec}), keys: []string{pick(r, overlapping(w.task.held()...))}, options: []string{"-n"}, seconds: "0"})
 	if result := next.Wait(); result.Code != 0 || !next.has("ran") {
 		s.t.Violate("nothing of %v is left that keeps its fence, and %v must start (started: %v): %v", w.task, next.task, next.has("ran"), result)
 	}

@@ -53,7 +53,7 @@ func storm(t *kit.T, r *rand.Rand) {
 	if t.Ended() {
 		return
 	}
-	for _, key := range []string{"repo", "db", "outer"} {
+	for _, key := range []string{"repo", "db", outer} {
 		w := s.start(task{form: plain, keys: []string{key}, seconds: "0"})
 		if result := w.Wait(); result.Code != 0 {
 			t.Violate("after a storm %s is not to be had: %v", key, result)

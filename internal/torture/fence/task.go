@@ -10,15 +10,16 @@ import (
 // keys are those that tasks use: several trees, with ancestors and descendants.
 var keys = []string{"repo", "repo/api", "repo/api/v2", "repo/web", "db", "db/users"}
 
-// overlapping returns those of keys that overlap key.
-func overlapping(key string) []string {
-	var all []string
-	for _, k := range keys {
-		if strings.HasPrefix(k+"/", key+"/") || strings.HasPrefix(key+"/", k+"/") {
-			all = append(all, k)
-		}
-	}
-	return all
+// outer is the key of a run around others.
+const outer = "outer"
+
+// overlapping returns those of keys, and outer, that overlap one of these.
+func overlapping(held ...string) []string {
+	return slices.DeleteFunc(append(slices.Clone(keys), outer), func(k string) bool {
+		return !slices.ContainsFunc(held, func(key string) bool {
+			return strings.HasPrefix(k+"/", key+"/") || strings.HasPrefix(key+"/", k+"/")
+		})
+	})
 }
 
 // A task is a piece of work and the way in which it is put under a lease.
@@ -59,7 +60,7 @@ var scripts = map[form]string{
 	few:     `ulimit -n 40; exec lease run OPTIONS KEYS -- "$@"`,
 	tree:    `exec lease run --fence=tree OPTIONS KEYS -- "$@"`,
 	exec:    `exec lease run --exec OPTIONS KEYS -- "$@"`,
-	nested:  `exec lease run OPTIONS outer -- lease run OPTIONS KEYS -- "$@"`,
+	nested:  `exec lease run OPTIONS ` + outer + ` -- lease run OPTIONS KEYS -- "$@"`,
 	joins:   `exec lease run OPTIONS KEYS -- sh -c 'exec lease fenced "$LEASE_KEY" --token "$LEASE_TOKEN" -- "$@"' sh "$@"`,
 	fenced:  `token=$(lease acquire OPTIONS --pid $$ KEYS) && lease fenced KEYS --token "$token" -- "$@"; code=$?; lease release KEYS --token "$token"; exit $code`,
 	closing: `exec lease run OPTIONS KEYS -- python3 -c 'import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))' "$@"`,
@@ -94,7 +95,7 @@ func (k task) env() []string {
 // held returns the keys under which the work is done.
 func (k task) held() []string {
 	if k.form == nested {
-		return append([]string{"outer"}, k.keys...)
+		return append([]string{outer}, k.keys...)
 	}
 	return k.keys
 }
@@ -109,8 +110,8 @@ func randomTask(r *rand.Rand) task {
 		k.keys = append(k.keys, second)
 	}
 	for range r.IntN(3) {
-		if k.form == closing || k.form == joins {
-			break // the descendants have no fence, or the run takes the end of fenced for one in good order
+		if k.form == closing {
+			break // the descendants have no fence
 		}
 		k.family = append(k.family, pick(r, []string{"wait", "leave"}), pick(r, []string{"0.02", "0.06", "0.15"}))
 	}
