@@ -246,11 +246,17 @@ func (l *Ledger) Pids(exe string) []int {
 		if err != nil || !bytes.Contains(append([]byte{0}, env...), mark) || !alive(pid) {
 			continue
 		}
-		if link, _ := os.Readlink(dir + "/exe"); exe == "" || link == exe {
+		if exe == "" || runs(pid, exe) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// runs reports whether a process runs a program. One that lease starts runs lease until its exec.
+func runs(pid int, exe string) bool {
+	link, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return link == exe
 }
 
 // until polls a condition. It is the only way these tests wait.

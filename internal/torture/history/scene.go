@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,13 +15,14 @@ import (
 // strangers lets a hand remove the record of a lease, so that somebody else is given the same generation of the same key before
 // the holder renews. The holder must not take the other's lease for its own.
 func strangers(t *kit.T, witness *kit.Witness) {
-	inTime(t, "a holder that meets another of its generation", func() bool { return meet(t, witness) })
+	inTime(t, "a holder that meets another of its generation", func(int) bool { return meet(t, witness) })
 }
 
-// inTime tries a scene again whose timing did not fit, and gives up on a machine on which it never does.
-func inTime(t *kit.T, name string, scene func() bool) bool {
-	for range 20 {
-		if t.Ended() || scene() {
+// inTime tries a scene again whose timing did not fit, and gives up on a machine on which it never does. The scene is
+// told how often it was tried, to take its time.
+func inTime(t *kit.T, name string, scene func(tried int) bool) bool {
+	for tried := range 20 {
+		if t.Ended() || scene(tried) {
 			return true
 		}
 	}
@@ -84,22 +86,22 @@ func (l *lease) read(name string) bool {
 }
 
 // removed lets a hand remove a lock file when one acquire has read the record under it and not written yet, and lets another one
-// come. Only one of the two may be given the key. The first is held up for two seconds by the way it looks for a folder.
+// come. Only one of the two may be given the key. The first is held up for some seconds by the way it looks for a folder.
 func removed(t *kit.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.NotRun("lock files removed in mid-change: needs strace")
 		return
 	}
 	for range t.Scale(20) {
-		if t.Ended() || !inTime(t, "lock files removed in mid-change", func() bool { return removeOnce(t) }) {
+		if t.Ended() || !inTime(t, "lock files removed in mid-change", func(tried int) bool { return removeOnce(t, 2+tried) }) {
 			return
 		}
 		t.Made(removals, 1)
 	}
 }
 
-// removeOnce is false if the other acquire came too late.
-func removeOnce(t *kit.T) bool {
+// removeOnce holds the first up for some seconds. It is false if the other acquire came too late.
+func removeOnce(t *kit.T, seconds int) bool {
 	l := t.Ledger()
 	defer l.Close()
 	lock := filepath.Join(l.Dir, "locks", "k.lock")
@@ -107,7 +109,7 @@ func removeOnce(t *kit.T) bool {
 		t.Violate("nobody holds anything: %s", got)
 		return true
 	}
-	slowly := l.In("strace", "-f", "-qqq", "-o", "/dev/null", "-P", "tombstones", "-e", "trace=newfstatat", "-e", "inject=newfstatat:delay_enter=2s")
+	slowly := l.In("strace", "-f", "-qqq", "-o", "/dev/null", "-P", "tombstones", "-e", "trace=newfstatat", "-e", fmt.Sprintf("inject=newfstatat:delay_enter=%ds", seconds))
 	first := slowly.Start("acquire", "-n", "--ttl", "1h", "k")
 	if !l.Until("the first has the lock", func() bool { return ended(first) || isLocked(lock) }) {
 		return true
@@ -116,7 +118,7 @@ func removeOnce(t *kit.T) bool {
 	time.Sleep(500 * time.Millisecond) // it reads
 	_ = os.Remove(lock)
 	second := l.Run("acquire", "-n", "--ttl", "1h", "k")
-	late := time.Duration(kit.Mono()-locked) > 1500*time.Millisecond || second.Code != 0
+	late := time.Duration(kit.Mono()-locked) > time.Duration(seconds)*time.Second-500*time.Millisecond || second.Code != 0
 	if got := first.Wait(); !late && got.Code != 75 {
 		t.Violate("a hand removed a lock file while one acquire worked under it; a second was given generation %s, and then the first: %s", second.Stdout, got)
 	}
