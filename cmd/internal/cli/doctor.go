@@ -23,9 +23,9 @@ func doctorCommand(c *call) *cli.Command {
 		Flags:     []cli.Flag{flag("repair", "mend what is safe to mend, and say what was done")},
 		Description: `Tries locks, the watcher and syncing, looks at what the machine lets processes
 see, and reads every file of the ledger. Exit code 1 if a promise is broken on
-this ledger; warnings are no reason. With --repair damaged files are kept aside,
-under a name that begins with a dot, and every generation handed out later is
-above all before. After a ledger was restored from a backup, run it with
+this ledger, or a repair failed; warnings are no reason. With --repair damaged
+files are kept aside, under a name that begins with a dot, and every generation
+handed out later is above all before. After a ledger was restored from a backup, run it with
 --repair before anything else. In a pipe the lines are tab-separated: level,
 check, what, file, hint.
 
@@ -61,6 +61,7 @@ func (c *call) doctor(ctx *cli.Context) error {
 			d := mended{Check: m.Finding.Check, Path: m.Finding.Path, Key: m.Finding.Key, What: m.Finding.What, Done: m.Done}
 			if m.Err != nil {
 				d.Error = m.Err.Error()
+				c.exit = 1
 			}
 			done = append(done, d)
 		}
