@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fslease/internal/torture/kit"
 )
 
 // hangGuard bounds every wait of these tests. It only keeps a hang from lasting: no test asserts that something is fast.
@@ -31,6 +33,7 @@ func TestMain(m *testing.M) {
 
 func testMain(m *testing.M) int {
 	flag.Parse()
+	kit.Unignore()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		_ = parallel.Value.Set("8") // most of their time the tests wait for processes
 	}

@@ -70,6 +70,7 @@ type Options struct {
 
 // Run runs a part. Its error says that it could not even begin.
 func Run(ctx context.Context, p Part, o Options) (Outcome, error) {
+	Unignore()
 	dir, err := os.MkdirTemp(o.Dir, "lease-torture-"+p.Name+"-")
 	if err != nil {
 		return Outcome{}, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -27,4 +28,14 @@ func (l *Ledger) Signal(pid int, sig syscall.Signal) bool {
 		return false
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0) == nil
+}
+
+// Unignore lets whatever is started from now on have the default action of the signals that end a process, also where this
+// process was started with some of them ignored, by nohup or by a shell's &. This process goes on ignoring them.
+func Unignore() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
