@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"fslease/internal/torture/kit"
 )
 
 // The test binary plays other programs under other names. They are links in one directory, in $PATH.
@@ -31,6 +33,7 @@ func TestMain(m *testing.M) {
 		role()
 		return
 	}
+	kit.Unignore()
 	os.Exit(func() int {
 		self, err := os.Executable()
 		if err == nil {
