@@ -167,12 +167,17 @@ func (r *reader) keyOf(name string) (fslease.Key, error) {
 		return "", r.l.fail(name, err)
 	}
 	var named struct {
-		Key string `json:"key"`
+		Schema int    `json:"schema"`
+		Key    string `json:"key"`
 	}
 	_, path, _ := strings.Cut(name, "/")
 	err = json.Unmarshal(data, &named)
 	key := fslease.Key(named.Key)
-	if err == nil {
+	switch {
+	case err != nil:
+	case named.Schema > fslease.Schema:
+		err = fslease.ErrNewerSchema
+	default:
 		key, err = fslease.ParseKey(named.Key)
 	}
 	if err == nil && encodeKey(key)+".json" != path {

@@ -252,6 +252,8 @@ func TestNewerRecordIsHeld(t *testing.T) {
 				}
 			}
 			l.Run("run", "-n", "repo/web", "--", "true").Want(t, 0)
+			put(t, l, path, []byte(`{"schema": 99}`)) // whatever else a newer version writes, it is not damage
+			l.Run("ls").Want(t, 75).Says(t, "written by a newer version")
 		})
 	}
 }

@@ -212,6 +212,31 @@ func TestWhyAStoppedHolderHangs(t *testing.T) {
 	l.Run("run", "-n", "job", "--", "true").Want(t, 0)
 }
 
+// A command that is stopped, or deaf to what its holder hands on to it, is told apart from one that works.
+func TestWhyAStoppedCommandHangs(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	holder := l.Start("run", "job", "--", "sh", "-c", `trap "" TERM; echo $$ >command; exec sleep 300`)
+	command := l.UntilPid("command")
+	if err := syscall.Kill(command, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var says map[string]string
+	l.until("the command is said to be stopped", func() bool {
+		says = fields(l.Run("show", "job").Want(t, 0).Stdout)
+		return strings.HasPrefix(says["because"], fmt.Sprintf("what it runs is stopped (^Z, or kill -STOP), pid %d: it lives", command))
+	})
+	end := fmt.Sprintf("kill %d, and continue what is stopped: kill -CONT %d", holder.Pid, command)
+	kill := fmt.Sprintf("kill -9 %d", command)
+	if want := "end it: " + end + "; take the key away: lease break job --reason TEXT; if it heeds neither: " + kill; says["to free"] != want {
+		t.Errorf("to free %q, not %q", says["to free"], want)
+	}
+	l.Sh(strings.Replace(end, ", and continue what is stopped:", ";", 1)).Want(t, 0)
+	l.Sh(kill).Want(t, 0)
+	holder.Wait().Want(t, 128+9)
+	l.Run("run", "-n", "job", "--", "true").Want(t, 0)
+}
+
 // Of a command whose wrapper was killed nobody says that it has not begun.
 func TestOrphanedCommandHasBegun(t *testing.T) {
 	t.Parallel()

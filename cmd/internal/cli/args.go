@@ -169,7 +169,7 @@ func (s *sorter) optionHint(rest []string) string {
 	help := "lease help " + strings.Join(s.c.path, " ") + " lists them"
 	switch {
 	case s.command == nil:
-		return ""
+		return "options of a command stand after its name; lease help lists those that may stand before it"
 	case !s.c.wrapper:
 		return help + "; what begins with - and is none stands after --"
 	case slices.Contains(rest, "--"):

@@ -25,9 +25,9 @@ func doctorCommand(c *call) *cli.Command {
 see, and reads every file of the ledger. Exit code 1 if a promise is broken on
 this ledger, or a repair failed; warnings are no reason. With --repair damaged
 files are kept aside, under a name that begins with a dot, and every generation
-handed out later is above all before. After a ledger was restored from a backup, run it with
---repair before anything else. In a pipe the lines are tab-separated: level,
-check, what, file, hint.
+handed out later is above all before. After a ledger was restored from a backup,
+run it with --repair before anything else. In a pipe the lines are
+tab-separated: level, check, what, file, hint.
 
 examples:
   lease doctor

@@ -68,7 +68,7 @@ func heldHint(e *fslease.HeldError) string {
 		return fmt.Sprintf("whether the holder lives cannot be told from here (%s) and no ttl was agreed: lease break %s --reason TEXT takes it away",
 			e.Verdict.Reason, shellWord(string(e.Blocking.Key)))
 	case e.Keepers != nil:
-		return "what ran under the last lease has not ended yet: wait for it, or look at those processes"
+		return "what ran under the last lease has not ended yet: wait for it; lease show " + heldKeyWord(e) + " says how to end it"
 	case e.WaitedFor > 0:
 		return fmt.Sprintf("lease show %s says more", heldKeyWord(e))
 	default:

@@ -81,10 +81,11 @@ func ticketsInTheWay(refusals []githook.Refusal) []fslease.Reserved {
 
 // hookHint says what to type.
 func hookHint(result githook.Result) string {
-	bypass := "git commit --no-verify goes past this check"
+	git := "git commit"
 	if result.Hook == githook.PrePush {
-		bypass = "git push --no-verify goes past this check"
+		git = "git push"
 	}
+	bypass := git + " --no-verify goes past this check"
 	if result.Answer == githook.CannotTell {
 		return "lease doctor says what is wrong; git config lease.onError allow lets pass what cannot be told; " + bypass
 	}
@@ -99,6 +100,7 @@ func hookHint(result githook.Result) string {
 		return fmt.Sprintf("lease wait %s waits until it is free; if the ticket is yours, set LEASE_TICKET=%s and LEASE_TOKEN; %s",
 			shellWord(string(first.Lease.Key)), shellWord(holder.Ticket), bypass)
 	default:
-		return fmt.Sprintf("lease wait %s waits until it is free; %s", shellWord(string(first.Lease.Key)), bypass)
+		return fmt.Sprintf("lease wait %[1]s waits until it is free; if the token is yours: lease fenced %[1]s --token %[2]d -- %[3]s; %[4]s",
+			shellWord(string(first.Lease.Key)), first.Lease.Generation, git, bypass)
 	}
 }

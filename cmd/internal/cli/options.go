@@ -127,7 +127,7 @@ func (o *options) number(name string, least, most int64, hint string) int64 {
 
 // token is the option --token.
 func (o *options) token() int64 {
-	return o.number("token", 1, fslease.MaxNumber, "the token is the generation that acquire printed, or $LEASE_TOKEN")
+	return o.number("token", 1, fslease.MaxNumber, "the token is the generation that acquire printed; under lease run it is in the environment: --token \"$LEASE_TOKEN\"")
 }
 
 func tokenOption() cli.Flag { return text("token", "N", "the lease's token: what acquire printed") }

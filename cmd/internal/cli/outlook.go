@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"fslease/fslease"
 	"fslease/procinfo"
@@ -82,13 +83,27 @@ func (p *portrait) behindLease(look fslease.Look) (outlook, error) {
 		return o, nil
 	}
 	o.because = staying(*cur, look.Judgement)
-	if p.here(cur.Holder) && procinfo.Stopped(int(cur.Holder.PID)) {
-		o.because = "it is stopped (^Z, or kill -STOP): " + o.because
+	var work []int64 // what runs under it here
+	if p.here(cur.Holder) && cur.Holder.Evidence != fslease.EvidenceNone {
+		for _, k := range keepers {
+			if k.PID != cur.Holder.PID {
+				work = append(work, k.PID)
+			}
+		}
 	}
-	if end := p.ending(cur.Holder, keepers); end != "" {
+	switch stopped := stopped(work); {
+	case p.here(cur.Holder) && procinfo.Stopped(int(cur.Holder.PID)):
+		o.because = "it is stopped (^Z, or kill -STOP): " + o.because
+	case stopped != "":
+		o.because = "what it runs is stopped (^Z, or kill -STOP), pid" + stopped + ": " + o.because
+	}
+	if end := p.ending(cur.Holder, keepers, work); end != "" {
 		o.free = append(o.free, end)
 	}
 	o.free = append(o.free, "take the key away: lease break "+shellWord(string(cur.Key))+" --reason TEXT")
+	if len(work) > 0 {
+		o.free = append(o.free, "if it heeds neither: kill -9"+numbers(work))
+	}
 	return o, nil
 }
 
@@ -112,31 +127,39 @@ func staying(cur fslease.Record, j fslease.Judgement) string {
 }
 
 // ending says how to end the process of a holder, "" if the lease is bound to none.
-func (p *portrait) ending(h fslease.Holder, keepers []fslease.Keeper) string {
+func (p *portrait) ending(h fslease.Holder, keepers []fslease.Keeper, work []int64) string {
 	switch {
 	case h.Evidence == fslease.EvidenceNone:
 		return ""
 	case p.here(h):
-		return "end it: " + endings(h.PID)
+		return "end it: " + endings([]int64{h.PID}, work)
 	case len(keepers) > 0:
 		return "end it, which from here is " + fslease.DescribeKeepers(keepers)
 	}
 	return "end it where it runs, on " + h.Host
 }
 
-// endings is what to type to end processes: one that is stopped hears of it only when it is continued.
-func endings(pids ...int64) string {
-	var all, stopped string
+// endings is what to type to end processes, which hand a signal on to others: one that is stopped hears of it only
+// when it is continued.
+func endings(pids, others []int64) string {
+	end := "kill" + numbers(pids)
+	if stopped := stopped(slices.Concat(pids, others)); stopped != "" {
+		end += ", and continue what is stopped: kill -CONT" + stopped
+	}
+	return end
+}
+
+// stopped is those of pids that are, each after a space.
+func stopped(pids []int64) string {
+	return numbers(slices.DeleteFunc(slices.Clone(pids), func(pid int64) bool { return !procinfo.Stopped(int(pid)) }))
+}
+
+func numbers(pids []int64) string {
+	var b strings.Builder
 	for _, pid := range pids {
-		all += fmt.Sprintf(" %d", pid)
-		if procinfo.Stopped(int(pid)) {
-			stopped += fmt.Sprintf(" %d", pid)
-		}
+		fmt.Fprintf(&b, " %d", pid)
 	}
-	if stopped != "" {
-		return "kill" + all + ", and continue what is stopped: kill -CONT" + stopped
-	}
-	return "kill" + all
+	return b.String()
 }
 
 // here reports whether the pid of h means that process here.
@@ -191,7 +214,7 @@ func behindFence(keepers []fslease.Keeper) outlook {
 		for i, k := range keepers {
 			pids[i] = k.PID
 		}
-		end = "wait for the end of those processes, or end them: " + endings(pids...)
+		end = "wait for the end of those processes, or end them: " + endings(pids, nil)
 	}
 	return outlook{
 		meets:   "waits for the fence",

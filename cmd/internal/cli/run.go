@@ -58,10 +58,9 @@ type runOptions struct {
 func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
 	o := &options{ctx: ctx}
 	r := runOptions{
-		request: fslease.Request{
-			Keys: o.keysBeside("ticket"), Wait: o.wait(), Fence: true,
-			TTL: o.positive("ttl", 0), Heartbeat: o.positive("heartbeat", 0),
-			Note: o.note(), Command: c.argv, Under: under(),
+		request: fslease.Request{ // the keys last: one that is missing may stand where a duration should
+			Wait: o.wait(), TTL: o.positive("ttl", 0), Heartbeat: o.positive("heartbeat", 0),
+			Note: o.note(), Keys: o.keysBeside("ticket"), Command: c.argv, Under: under(), Fence: true,
 		},
 		ignore:    o.choice("on-lost", "term", "ignore") == "ignore",
 		killAfter: o.duration("kill-after", 10*time.Second),
