@@ -88,6 +88,7 @@ func (a *acquisition) take(ctx context.Context) error {
 		if err != nil || f.held == nil {
 			return err
 		}
+		a.refuseOwnFence(&f)
 		switch {
 		case f.refused:
 			return f.held
@@ -103,6 +104,17 @@ func (a *acquisition) take(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// refuseOwnFence refuses to wait for whoever waits for the caller's own end. The caller runs under the fence of a lease that
+// was lost, or whose holder was killed, so that who has the key now, or is ahead in the queue, cannot begin.
+func (a *acquisition) refuseOwnFence(f *finding) {
+	if f.held == nil || f.refused || !a.m.opt.UnderFence(a.keys) {
+		return
+	}
+	f.refused = true
+	f.held.Own, f.held.Lost = true, true
+	f.held.Reason = "this command runs under the fence of a lease that is lost, so they would wait for each other"
 }
 
 // findKin looks for the leases of this process's ancestors: the caller runs under those too, although

@@ -27,6 +27,7 @@ type HeldError struct {
 	Verdict   Verdict       // why the holder is not taken over
 	Reason    string        // why waiting was refused, such as that the caller would wait for itself
 	Own       bool          // what is in the way is the caller's own
+	Lost      bool          // the caller's own lease, under whose fence it runs, was lost
 	Circle    bool          // the reason is that two would wait for each other
 	Place     int           // in the queue, counted from 1; 0: not queued
 	WaitedFor time.Duration // how long the caller waited in vain

@@ -23,6 +23,8 @@ type Options struct {
 	Kin func(Holder) bool
 	// KinPID reports whether a process of that number may be one of those: it saves reading the records of others. nil: any may.
 	KinPID func(pid int64) bool
+	// UnderFence reports whether this process runs under a fence in the way of keys, so that whoever gets them waits for its end.
+	UnderFence func(keys []Key) bool
 }
 
 // A Manager acquires leases on one ledger. It may be used by several goroutines.
@@ -43,6 +45,9 @@ func NewManager(l Ledger, opt Options) (*Manager, error) {
 	}
 	if m.opt.KinPID == nil {
 		m.opt.KinPID = func(int64) bool { return true }
+	}
+	if m.opt.UnderFence == nil {
+		m.opt.UnderFence = func([]Key) bool { return false }
 	}
 	_, _, err := m.pace(m.opt.TTL, opt.Heartbeat)
 	return m, err

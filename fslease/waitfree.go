@@ -44,6 +44,7 @@ func (m *Manager) WaitFree(ctx context.Context, key Key, wait time.Duration, und
 func (a *acquisition) surveyFree(view Reader, key Key) (finding, error) {
 	f, err := a.surveyLeases(view)
 	if err != nil || f.held != nil {
+		a.refuseOwnFence(&f)
 		return f, err
 	}
 	keepers, err := view.Keepers(key)

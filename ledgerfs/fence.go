@@ -163,13 +163,6 @@ func (l *Ledger) keepers(keys []fslease.Key) ([]fslease.Keeper, error) {
 // overlap keys: those of the keys and of what is below them, and exclusive ones of their ancestors.
 func (l *Ledger) fencePids(keys []fslease.Key) ([]int, error) {
 	root := l.realPath()
-	inTheWay := func(link string) bool {
-		name, ok := strings.CutPrefix(link, root+"/"+locksDir+"/")
-		name, ok2 := strings.CutSuffix(name, ".fence")
-		return ok && ok2 && slices.ContainsFunc(keys, func(k fslease.Key) bool {
-			return fslease.Key(name).Overlaps(fslease.Key(encodeKey(k)))
-		})
-	}
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, nil // nothing can be seen
@@ -186,13 +179,22 @@ func (l *Ledger) fencePids(keys []fslease.Key) ([]int, error) {
 		}
 		for _, fd := range fds {
 			link, err := os.Readlink("/proc/" + d.Name() + "/fd/" + fd.Name())
-			if err == nil && inTheWay(link) && locks(d.Name(), fd.Name(), link, root, keys) && (pid != os.Getpid() || inherited(fd.Name())) {
+			if err == nil && fenceOverlaps(link, root, keys) && locks(d.Name(), fd.Name(), link, root, keys) && (pid != os.Getpid() || inherited(fd.Name())) {
 				pids = append(pids, pid)
 				break
 			}
 		}
 	}
 	return pids, nil
+}
+
+// fenceOverlaps reports whether a link leads to the fence of a key that overlaps one of keys.
+func fenceOverlaps(link, root string, keys []fslease.Key) bool {
+	name, ok := strings.CutPrefix(link, root+"/"+locksDir+"/")
+	name, ok2 := strings.CutSuffix(name, ".fence")
+	return ok && ok2 && slices.ContainsFunc(keys, func(k fslease.Key) bool {
+		return fslease.Key(name).Overlaps(fslease.Key(encodeKey(k)))
+	})
 }
 
 // inherited reports whether this process was given a descriptor at its start: those that it opens itself

@@ -45,3 +45,20 @@ func keepsExclusive(fd string) bool {
 	}
 	return false
 }
+
+// UnderFence reports whether this process runs under a fence in the way of keys: it inherited that of an overlapping
+// key, or descends from a command that outlived its wrapper. Whoever takes keys waits for its end.
+func (l *Ledger) UnderFence(keys []fslease.Key) bool {
+	if l.attach() != nil {
+		return false
+	}
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range fds {
+		link, err := os.Readlink("/proc/self/fd/" + fd.Name())
+		if err == nil && fenceOverlaps(link, l.realPath(), keys) && inherited(fd.Name()) && keepsExclusive(fd.Name()) {
+			return true
+		}
+	}
+	orphans, _ := l.orphans(keys, false)
+	return slices.ContainsFunc(orphans, func(k fslease.Keeper) bool { return k.Own })
+}

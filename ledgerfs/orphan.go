@@ -17,12 +17,8 @@ func (p *Presence) NoteCommand(records []fslease.Record, command fslease.Holder)
 	for _, r := range records {
 		c.Keys = append(c.Keys, r.Key)
 	}
-	data, err := c.MarshalJSON()
-	if err != nil {
-		return err
-	}
 	p.noted = true
-	return p.l.fail(commandPath(p.holder.ID), p.l.link(commandPath(p.holder.ID), fslease.Indent(data), !p.l.mendsAtBoot(), nil))
+	return p.l.saveNote(commandPath(p.holder.ID), c)
 }
 
 // commandNote is holders/<id>.command.json, and orphans/<id>.json once its holder was buried.
@@ -42,6 +38,39 @@ func (l *Ledger) readNote(name string) (*commandNote, error) {
 func (l *Ledger) isSelf(h fslease.Holder) bool {
 	self, err := l.who()
 	return err == nil && h.PID == self.PID && h.StartTime == self.StartTime && h.PIDNS == self.PIDNS && h.BootID == self.BootID
+}
+
+// NoteFenced notes a command that was just started under the fence of keys but not by the holder, for the case that this process
+// is killed and the command gives up the fence that it inherited. What it returns forgets that once the command has ended.
+func (l *Ledger) NoteFenced(records []fslease.Record, command fslease.Holder) (forget func(), err error) {
+	note := commandNote{Generation: records[0].Generation, Process: command}
+	note.Process.Kind, note.Process.ID, note.Process.Evidence = fslease.KindProcess, newID(), fslease.EvidencePid
+	for _, r := range records {
+		note.Keys = append(note.Keys, r.Key)
+	}
+	name := orphanPath(note.Process.ID)
+	if err := l.saveNote(name, note); err != nil {
+		return func() {}, err
+	}
+	return func() { _ = l.fsys.Remove(name) }, nil // what stays is removed by the next who takes the fence
+}
+
+func (l *Ledger) saveNote(name string, note commandNote) error {
+	data, err := note.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return l.fail(name, l.link(name, fslease.Indent(data), !l.mendsAtBoot(), nil))
+}
+
+// noteExec notes a command that holds its key itself (run --exec), for it may have closed the fence that it has.
+func (l *Ledger) noteExec(rec fslease.Record) error {
+	h := rec.Holder
+	if !h.Exec || h.Evidence != fslease.EvidencePid || l.opt.Processes.Judge(h, l.local()).Life == fslease.Dead {
+		return nil
+	}
+	h.ID = newID() // the holder of several keys has a note for each
+	return l.saveNote(orphanPath(h.ID), commandNote{Keys: []fslease.Key{rec.Key}, Generation: rec.Generation, Process: h})
 }
 
 // noteOrphan keeps the note of a holder's command that may still run, so that the wait for it outlives the
@@ -93,7 +122,9 @@ func (l *Ledger) orphans(keys []fslease.Key, clear bool) ([]fslease.Keeper, erro
 		switch v.Life {
 		case fslease.Alive:
 			p := note.Process
-			keepers = append(keepers, fslease.Keeper{PID: p.PID, Name: commandName(int(p.PID)), Orphan: true, Process: &p})
+			keepers = append(keepers, fslease.Keeper{
+				PID: p.PID, Name: commandName(int(p.PID)), Orphan: true, Process: &p, Own: l.isSelf(p) || l.opt.Processes.Ancestor(int(p.PID)),
+			})
 		case fslease.Dead:
 			if clear {
 				if err := l.fsys.Remove(orphansDir + "/" + n); err != nil && !errors.Is(err, fs.ErrNotExist) {

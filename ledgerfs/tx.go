@@ -145,6 +145,9 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		if err := t.l.noteOrphan(rec.Holder); err != nil {
 			return err
 		}
+		if err := t.l.noteExec(rec); err != nil {
+			return err
+		}
 	}
 	// Under the key's own lock nothing has changed since it was read.
 	st, known := t.loaded[rec.Key]

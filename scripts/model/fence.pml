@@ -27,8 +27,9 @@ The code
     fence      ledgerfs/fence.go (*Ledger).TryFence, addFence; fslease/fenced.go (*Manager).awaitFence
     look again fslease/fenced.go (*Lease).awaitFence, verify
     start      cmd/internal/child/command.go Start; cmd/internal/cli/run.go (*call).runHeld
-    note       cmd/internal/cli/run.go (*call).noteCommand; ledgerfs/orphan.go (*Presence).NoteCommand
-    bury       ledgerfs/tx.go (*tx).Bury: ledgerfs/orphan.go (*Ledger).noteOrphan before the tombstone
+    note       cmd/internal/cli/run.go (*call).noteCommand; ledgerfs/orphan.go (*Presence).NoteCommand; of a command
+               that works under a lease of others (*Ledger).NoteFenced
+    bury       ledgerfs/tx.go (*tx).Bury: ledgerfs/orphan.go (*Ledger).noteOrphan and noteExec before the tombstone
     orphans    ledgerfs/orphan.go (*Ledger).orphans, asked by TryFence
     lost       cmd/internal/cli/runloss.go (*call).attend
     end        cmd/internal/cli/run.go (*call).settle: (*Lease).Unfence only if nothing was lost and

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,27 @@ var (
 	encodeSpaces = strings.NewReplacer(" ", "%20", "%20", "%2520", "%25", "%2525")
 	decodeSpaces = strings.NewReplacer("%20", " ", "%25", "%")
 )
+
+// forgetOthers removes what the environment says of leases of another ledger than the one at path: tokens are small
+// numbers, and keys have common names. What somebody has set by hand beside --ledger stays.
+func forgetOthers(path string) {
+	around := os.Getenv("LEASE_LEDGER")
+	if around == "" || os.Getenv("LEASE_KEYS") == "" || sameFile(around, path) {
+		return
+	}
+	for _, name := range []string{"LEASE_KEY", "LEASE_TOKEN", "LEASE_KEYS", "LEASE_HOLDER", "LEASE_TICKET"} {
+		_ = os.Unsetenv(name) // cannot fail with these names
+	}
+}
+
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	first, err := os.Stat(a)
+	second, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(first, second)
+}
 
 // heldHere returns the leases that this process runs under, as its environment names them.
 func heldHere() []heldKey { return parseHeld(os.Getenv("LEASE_KEYS")) }

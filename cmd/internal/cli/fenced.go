@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"fslease/cmd/internal/child"
 	"fslease/fslease"
+	"fslease/procinfo"
 )
 
 func fencedCommand(c *call) *cli.Command {
@@ -47,9 +50,7 @@ func (c *call) fenced(ctx *cli.Context) error {
 		return err
 	}
 	fences := fenceSetOf(fence)
-	status, err := c.runIn(fences, child.Command{
-		Argv: c.argv, Env: environment(l.Path(), []fslease.Record{rec}), Inherit: fences.descriptors(),
-	}, false)
+	status, err := c.runIn(l, fences, []fslease.Record{rec}, false)
 	if err != nil {
 		return err
 	}
@@ -68,14 +69,18 @@ func (c *call) heldThroughout(err error) error {
 	return fmt.Errorf("the command ended with exit code %d, but whether its token was current until then cannot be told: %w", c.exit, err)
 }
 
-// runIn runs a command under fences that this process holds for it. If the command ended by itself they
-// are unlocked, for whatever it left running too; after any other end, and always with tree, they last until
-// the last process that inherited them is gone.
-func (c *call) runIn(fences fenceSet, command child.Command, tree bool) (child.Status, error) {
-	process, err := child.Start(command)
+// runIn runs the command under the fences of others' leases that this process holds for it. If the command ended
+// by itself they are unlocked, for whatever it left running too; after any other end, and always with tree, they
+// last until the last process that inherited them is gone.
+func (c *call) runIn(l *opened, fences fenceSet, records []fslease.Record, tree bool) (child.Status, error) {
+	process, err := child.Start(child.Command{Argv: c.argv, Env: environment(l.Path(), records), Inherit: fences.descriptors()})
 	if err != nil {
 		_ = fences.Unlock()
 		return child.Status{}, err
+	}
+	if len(fences) > 0 { // who joins a fence has a note around it
+		forget := c.noteFenced(l, records, process)
+		defer forget()
 	}
 	status := process.Wait()
 	if status.Orderly() && !process.Disturbed() && !tree {
@@ -86,9 +91,24 @@ func (c *call) runIn(fences fenceSet, command child.Command, tree bool) (child.S
 	return status, nil
 }
 
+// noteFenced notes which process the command is, for a successor to wait for. What it returns forgets that.
+func (c *call) noteFenced(l *opened, records []fslease.Record, process *child.Process) (forget func()) {
+	command, err := l.processes.Child(process.PID())
+	if err == nil {
+		forget, err = l.NoteFenced(records, command)
+	}
+	if err != nil {
+		if !errors.Is(err, procinfo.ErrNoProcess) {
+			c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
+		}
+		return func() {}
+	}
+	return forget
+}
+
 // enterFence takes the fence of a lease, or joins it, and then returns nil.
 func (c *call) enterFence(l *opened, rec fslease.Record, signals *child.Signals) (fslease.Fence, error) {
-	joined, err := l.joins(rec)
+	joined, err := l.joins(signals.Context(), rec)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +118,10 @@ func (c *call) enterFence(l *opened, rec fslease.Record, signals *child.Signals)
 }
 
 // joins reports whether this process runs under the fence of a lease already, so that it would wait for
-// itself: it inherited it, or LEASE_KEYS names the lease. In the scope of a ticket the fence of a key above
-// is as good, and who runs under that of a key below is refused.
-func (l *opened) joins(rec fslease.Record) (bool, error) {
+// itself: it inherited it, or LEASE_KEYS names the lease and the fence is kept. (What somebody left behind who has
+// given the fence up is named still, but nobody keeps its successor out.) In the scope of a ticket the fence of a
+// key above is as good, and who runs under that of a key below is refused.
+func (l *opened) joins(ctx context.Context, rec fslease.Record) (bool, error) {
 	if l.InheritedFence(rec.Key) {
 		return true, nil
 	}
@@ -108,7 +129,11 @@ func (l *opened) joins(rec fslease.Record) (bool, error) {
 		switch {
 		case h.token != rec.Generation:
 		case h.key == rec.Key, rec.Holder.IsTicket() && h.key.Covers(rec.Key):
-			return true, nil
+			fence, _, err := l.TryFence(ctx, []fslease.Key{rec.Key})
+			if fence != nil {
+				_ = fence.Unlock() // it is taken in good order, after the token is looked at
+			}
+			return fence == nil, err
 		case rec.Holder.IsTicket() && rec.Key.Covers(h.key):
 			return false, &fslease.HeldError{Key: rec.Key, Blocking: &rec, Reason: "this command runs under " + string(h.key) + ", so it would wait for itself"}
 		}

@@ -22,12 +22,13 @@ func (c *call) open() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	forgetOthers(path)
 	processes := hostproc.New()
 	l, err := ledgerfs.Open(path, ledgerfs.Options{Processes: processes})
 	if err != nil {
 		return nil, err
 	}
-	leases, err := fslease.NewManager(l, fslease.Options{Kin: processes.Kin, KinPID: processes.KinPID})
+	leases, err := fslease.NewManager(l, fslease.Options{Kin: processes.Kin, KinPID: processes.KinPID, UnderFence: l.UnderFence})
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
 	r := runOptions{
 		request: fslease.Request{ // the keys last: one that is missing may stand where a duration should
 			Wait: o.wait(), TTL: o.positive("ttl", 0), Heartbeat: o.positive("heartbeat", 0),
-			Note: o.note(), Keys: o.keysBeside("ticket"), Command: c.argv, Under: under(), Fence: true,
+			Note: o.note(), Keys: o.keysBeside("ticket"), Command: c.argv, Fence: true,
 		},
 		ignore:    o.choice("on-lost", "term", "ignore") == "ignore",
 		killAfter: o.duration("kill-after", 10*time.Second),
@@ -99,6 +99,7 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	r.request.Under = under()
 	if r.ticket != "" {
 		return c.runTicket(l, r, signals)
 	}

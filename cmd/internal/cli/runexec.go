@@ -105,7 +105,7 @@ func (c *call) runJoined(l *opened, r runOptions, mine []fslease.Record, signals
 		}
 		fences = append(fences, fenceSetOf(fence)...)
 	}
-	status, err := c.runIn(fences, child.Command{Argv: c.argv, Env: environment(l.Path(), mine), Inherit: fences.descriptors()}, r.tree)
+	status, err := c.runIn(l, fences, mine, r.tree)
 	c.exit = status.Code
 	return err
 }

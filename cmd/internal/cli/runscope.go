@@ -34,7 +34,7 @@ func (l *opened) inScope(ctx context.Context, keys []fslease.Key) ([]fslease.Rec
 func (c *call) runInScope(l *opened, r runOptions, own []fslease.Record, signals *child.Signals) error {
 	var take []fslease.Key
 	for _, rec := range own {
-		joined, err := l.joins(rec)
+		joined, err := l.joins(signals.Context(), rec)
 		if err != nil {
 			return c.refusedToRun(r, err)
 		}
@@ -53,13 +53,12 @@ func (c *call) runInScope(l *opened, r runOptions, own []fslease.Record, signals
 		return c.refusedToRun(r, err)
 	}
 	fences := fenceSetOf(fence)
-	command := child.Command{Argv: c.argv, Env: environment(l.Path(), own), Inherit: fences.descriptors()}
 	if r.exec {
-		err := child.Exec(command)
+		err := child.Exec(child.Command{Argv: c.argv, Env: environment(l.Path(), own), Inherit: fences.descriptors()})
 		_ = fences.Unlock()
 		return err
 	}
-	status, err := c.runIn(fences, command, r.tree)
+	status, err := c.runIn(l, fences, own, r.tree)
 	if err != nil {
 		return err
 	}

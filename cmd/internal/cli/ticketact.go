@@ -132,6 +132,9 @@ func actCommand(c *call, verb fslease.Verb, usage, description string) *cli.Comm
 			if err != nil {
 				return err
 			}
+			if act.Token == 0 && !act.Force && verb != fslease.VerbApprove {
+				act.Token = ticketToken(id) // who lost a session must not act as if there had been none
+			}
 			act.By = l.operator()
 			return c.ticket(l.leases.TicketAct(ctx.Context, id, act))
 		},
@@ -146,8 +149,7 @@ func forceOptions() []cli.Flag {
 	}
 }
 
-// act is what is asked for, with the token that is given, or else the one that the environment has: who
-// lost a session must not act as if there had been none.
+// act is what is asked for, with the token if one is given.
 func (o *options) act(verb fslease.Verb, id string) fslease.Act {
 	act := fslease.Act{Verb: verb, Force: o.flag("force"), Reason: o.text("reason")}
 	if verb != fslease.VerbReopen && verb != fslease.VerbCancel {
@@ -160,8 +162,6 @@ func (o *options) act(verb fslease.Verb, id string) fslease.Act {
 		act.Reason = o.need("reason", "say why: --reason 'the worker is gone'")
 	case o.has("token"):
 		act.Token = o.token()
-	case verb != fslease.VerbApprove:
-		act.Token = ticketToken(id)
 	}
 	o.refuse("--reason: ", fslease.CheckNote(act.Reason))
 	return act

@@ -42,7 +42,7 @@ func (c *call) startTicket(ctx *cli.Context) error {
 		pid = o.pid("pid")
 	}
 	forever := fslease.Forever
-	start := fslease.Start{Ticket: id, Lease: o.positive("lease", 0), FenceWait: &forever, Under: under()}
+	start := fslease.Start{Ticket: id, Lease: o.positive("lease", 0), FenceWait: &forever}
 	if o.has("wait") || o.flag("no-wait") {
 		start.Wait, start.FenceWait = o.wait(), nil
 	}
@@ -53,6 +53,7 @@ func (c *call) startTicket(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	start.Under = under()
 	if pid != 0 {
 		to, err := l.heir(pid)
 		if err != nil {
