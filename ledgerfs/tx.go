@@ -101,10 +101,14 @@ func (t *tx) Put(rec fslease.Record, lasting bool) error {
 			return err
 		}
 	}
-	if err := t.save(leasePath(rec.Key), rec.Key, rec, t.care(rec, c)); err != nil {
+	st := t.loaded[rec.Key]
+	c = t.care(rec, c)
+	if old := st.Current(); lasting && old != nil { // a transfer: what takes the place of a lease that survives must survive too
+		c = max(c, t.care(*old, durable))
+	}
+	if err := t.save(leasePath(rec.Key), rec.Key, rec, c); err != nil {
 		return err
 	}
-	st := t.loaded[rec.Key]
 	t.remember(rec.Key, fslease.State{Lease: &rec, Tomb: st.Tomb})
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -259,4 +261,26 @@ func TestLedgerWithoutPermission(t *testing.T) {
 	}
 	same(t, before, everything(t, l.Dir))
 	l.Run("release", "held", "--token", "1").Want(t, 0)
+}
+
+// A lease that survives a power cut is transferred to a process, whose lease need not. If the tombstone of the old one cannot
+// be made durable, the new lease is: otherwise the token that was given away would be current again after a power cut.
+func TestTransferOfALastingLeaseSurvives(t *testing.T) {
+	t.Parallel()
+	needs(t, "strace")
+	l := NewLedger(t)
+	l.Run("acquire", "--ttl", "1h", "k").Want(t, 0)
+	trace := filepath.Join(l.Work, "trace")
+	l.In("strace", "-f", "-y", "-o", trace, "-e", "trace=fsync,renameat,renameat2").Run("transfer", "k", "--token", "1", "--to-pid", strconv.Itoa(os.Getpid())).Want(t, 0)
+	var did []string
+	for line := range strings.Lines(l.File("trace")) {
+		for _, what := range []string{"fsync", "renameat"} {
+			if strings.Contains(line, what) && strings.Contains(line, l.Dir+"/leases") {
+				did = append(did, what)
+			}
+		}
+	}
+	if want := []string{"fsync", "renameat", "fsync"}; !slices.Equal(did, want) {
+		t.Errorf("the lease was written by %v, not %v", did, want)
+	}
 }
