@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -105,6 +106,8 @@ func (s *site) victims() (wrappers, commands []int) {
 			commands = append(commands, pid)
 		}
 	}
+	all := slices.Clone(commands)
+	commands = slices.DeleteFunc(commands, func(pid int) bool { return slices.Contains(all, parent(pid)) }) // before its exec
 	return wrappers, commands
 }
 
