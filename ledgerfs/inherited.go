@@ -52,10 +52,18 @@ func (l *Ledger) UnderFence(keys []fslease.Key) bool {
 	if l.attach() != nil {
 		return false
 	}
-	fds, _ := os.ReadDir("/proc/self/fd")
-	for _, fd := range fds {
-		link, err := os.Readlink("/proc/self/fd/" + fd.Name())
-		if err == nil && fenceOverlaps(link, l.realPath(), keys) && inherited(fd.Name()) && keepsExclusive(fd.Name()) {
+	l.lookAround.Do(func() { // no more come later, and who waits asks often
+		fds, _ := os.ReadDir("/proc/self/fd")
+		for _, fd := range fds {
+			link, err := os.Readlink("/proc/self/fd/" + fd.Name())
+			if err == nil && strings.HasSuffix(link, ".fence") && inherited(fd.Name()) {
+				l.around = append(l.around, fd.Name())
+			}
+		}
+	})
+	for _, fd := range l.around {
+		link, err := os.Readlink("/proc/self/fd/" + fd)
+		if err == nil && fenceOverlaps(link, l.realPath(), keys) && keepsExclusive(fd) {
 			return true
 		}
 	}

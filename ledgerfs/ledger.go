@@ -55,6 +55,9 @@ type Ledger struct {
 	self    *fslease.Holder
 
 	understood lastConfig
+
+	lookAround sync.Once
+	around     []string // the descriptors of fences that this process was started with
 }
 
 var _ fslease.Ledger = (*Ledger)(nil)
