@@ -85,7 +85,7 @@ func (a *acquisition) firstLiving(r Reader, places iter.Seq2[int, Place]) (*Wait
 		case w == nil:
 		case a.m.ledger.Probe(w.Holder).Life == Dead:
 			_ = a.m.ledger.Leave(*w)
-		case w.passedOver(a.m.now()):
+		case w.PassedOver(a.m.now()):
 		default:
 			return w, nil
 		}
@@ -93,18 +93,30 @@ func (a *acquisition) firstLiving(r Reader, places iter.Seq2[int, Place]) (*Wait
 	return nil, nil
 }
 
-func (w Waiter) passedOver(now Instant) bool {
+// PassedOver reports whether w has left its turn unused for so long that nobody waits for it until it wakes.
+func (w Waiter) PassedOver(now Instant) bool {
 	t := w.Turn
 	return t != nil && t.BootID == now.BootID && t.TimeNS == now.TimeNS && now.Mono-t.Mono >= int64(TurnPatience)
 }
 
-// watchTurn notes since when the first waiter could go but does not, so that anybody can pass it over
-// once it has slept for long enough.
+// watchTurn notes since when a waiter could go but does not, so that anybody can pass it over once it has slept for long
+// enough. Mostly that is first. But first may be behind somebody for a key that is not the caller's, who may sleep as well,
+// and then it is that one.
 func (a *acquisition) watchTurn(r Reader, f *finding, first Waiter) error {
-	its := &acquisition{m: a.m, keys: first.Keys, seen: a.seen}
-	leases, err := its.surveyLeases(r)
-	if err != nil || leases.held != nil {
-		return err
+	for {
+		its := &acquisition{m: a.m, keys: first.Keys, seen: a.seen}
+		leases, err := its.surveyLeases(r)
+		if err != nil || leases.held != nil {
+			return err
+		}
+		ahead, err := a.aheadOf(r, first)
+		if err != nil {
+			return err
+		}
+		if ahead == nil {
+			break
+		}
+		first = *ahead // of a lower number, so this ends
 	}
 	now := a.m.now()
 	since := now
@@ -115,6 +127,18 @@ func (a *acquisition) watchTurn(r Reader, f *finding, first Waiter) error {
 	}
 	f.soon(max(TurnPatience-time.Duration(now.Mono-since.Mono), time.Millisecond))
 	return nil
+}
+
+// aheadOf returns the first waiter that goes before w, nil if there is none. One that runs under a lease passes the queue.
+func (a *acquisition) aheadOf(r Reader, w Waiter) (*Waiter, error) {
+	if len(w.Holds) > 0 {
+		return nil, nil
+	}
+	places, err := r.Places(w.Keys...)
+	if err != nil {
+		return nil, err
+	}
+	return a.firstLiving(r, slices.All(slices.DeleteFunc(places, func(p Place) bool { return p.Number >= w.Number })))
 }
 
 // refuseCircle refuses to wait for somebody who waits, in the end, for a lease that the caller runs under.

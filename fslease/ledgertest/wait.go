@@ -155,6 +155,52 @@ var waitCases = []testCase{
 		s.refused(m, "k")
 	}},
 
+	{"waiter in another line", "a waiter whose turn has not come in another of its keys does not sleep, and keeps its place", func(s *suite) {
+		s.need(s.Advance != nil, "Advance")
+		m, l := s.manager()
+		s.grant(l, "repo/t", s.announce(l), 0)
+		s.enqueue("repo")
+		both := s.enqueue("repo-x", "repo/api")
+		for range 2 {
+			if held := s.refused(m, "repo-x"); held.Waiter == nil || held.Waiter.Holder.ID != both.Holder.ID {
+				s.Errorf("refused with %+v", held)
+			}
+			s.Advance(fslease.TurnPatience)
+		}
+		if s.turn(both) != nil {
+			s.Error("it is said not to have taken its turn")
+		}
+	}},
+
+	{"sleeping row", "of waiters that sleep one behind the other each is passed over, though the first waits for nothing of the caller's", func(s *suite) {
+		s.need(s.Advance != nil, "Advance")
+		first, second := s.enqueue("a"), s.enqueue("a", "b")
+		m, _ := s.manager()
+		s.refused(m, "b")
+		if s.turn(first) == nil || s.turn(second) != nil {
+			s.Errorf("noted of the first: %v, of the second: %v", s.turn(first), s.turn(second))
+		}
+		s.Advance(fslease.TurnPatience)
+		s.refused(m, "b")
+		s.Advance(fslease.TurnPatience)
+		s.ok(s.acquire(m, "b").Release())
+	}},
+
+	{"sleeping under a lease", "a sleeping waiter that runs under a lease has nobody ahead of it", func(s *suite) {
+		s.need(s.Advance != nil, "Advance")
+		s.enqueue("a")
+		l := s.Open()
+		h := s.announce(l)
+		s.update(l, func(tx fslease.Tx) error {
+			_, err := tx.Enqueue(fslease.Waiter{Keys: keys("a", "b"), Holder: h, Since: tx.Now().Wall, Holds: []string{s.announce(s.Open()).ID}})
+			return err
+		}, "a", "b")
+		m, _ := s.manager()
+		s.refused(m, "b")
+		s.Advance(fslease.TurnPatience)
+		s.ok(s.acquire(m, "b").Release())
+	}},
+
 	{"for oneself", "who would wait for a lease that it runs under is refused at once with the reason", func(s *suite) {
 		a, _ := s.manager()
 		lease := s.acquire(a, "repo")
@@ -247,6 +293,17 @@ func (s *suite) waitFor(m *fslease.Manager, names ...string) <-chan error {
 		}
 		return lease.Release()
 	})
+}
+
+// turn is since when w is noted not to have taken its turn, nil if it is not.
+func (s *suite) turn(w fslease.Waiter) *fslease.Instant {
+	s.Helper()
+	now, err := s.Open().View(s.Context()).Waiter(fslease.Place{Key: w.Keys[0], Number: w.Number})
+	s.ok(err)
+	if now == nil {
+		s.Fatalf("%v has left the queue", w.Keys)
+	}
+	return now.Turn
 }
 
 // queued waits until there are n places in all queues.

@@ -28,10 +28,8 @@ func (p *portrait) outlook() (outlook, error) {
 	if look != nil {
 		return p.behindLease(*look)
 	}
-	for _, w := range p.queue {
-		if w.Turn == nil { // nor is one that sleeps through its turn in anybody's way
-			return p.behindWaiter(w)
-		}
+	if w := p.first(p.queue); w != nil {
+		return p.behindWaiter(*w)
 	}
 	switch {
 	case len(p.keepers) > 0:
@@ -40,6 +38,18 @@ func (p *portrait) outlook() (outlook, error) {
 		return outlook{meets: burial}, nil
 	}
 	return outlook{meets: atOnce}, nil
+}
+
+// first returns the first of waiters that is in the way of those behind it, nil if there is none: one that sleeps through
+// its turn is, until it has been passed over.
+func (p *portrait) first(waiters []fslease.Waiter) *fslease.Waiter {
+	now := p.l.Clock().Now()
+	for _, w := range waiters {
+		if !w.PassedOver(now) {
+			return &w
+		}
+	}
+	return nil
 }
 
 // inTheWay returns the first lease in the way of key, nil if there is none; then burial says which one an
@@ -184,7 +194,7 @@ func (p *portrait) behindTicket(o outlook, id string) (outlook, error) {
 	return o, nil
 }
 
-// behindWaiter says why the waiter w, who goes first, does not go: it may wait for another key as well.
+// behindWaiter says why the waiter w, who goes first, does not go: it may wait for another key as well, or in its line.
 func (p *portrait) behindWaiter(w fslease.Waiter) (outlook, error) {
 	o := outlook{meets: fmt.Sprintf("waits in line behind %d, first of them %s", len(p.queue), describeIdle(w.Holder))}
 	for _, key := range w.Keys {
@@ -197,6 +207,20 @@ func (p *portrait) behindWaiter(w fslease.Waiter) (outlook, error) {
 			o.because = fmt.Sprintf("it waits for %s as well, held by %s", cur.Key, describe(cur.Holder))
 			o.free = []string{"lease show " + shellWord(string(cur.Key)) + " says how to free that"}
 			return o, nil
+		}
+	}
+	if len(w.Holds) == 0 { // under a lease it passes the queue
+		for _, key := range w.Keys {
+			waiters, err := p.living(key)
+			if err != nil {
+				return o, err
+			}
+			first := p.first(waiters)
+			if first != nil && first.Number < w.Number {
+				o.because = fmt.Sprintf("it waits in line for %s as well, behind %s", key, describeIdle(first.Holder))
+				o.free = []string{"lease show " + shellWord(string(key)) + " says how to free that"}
+				return o, nil
+			}
 		}
 	}
 	o.because = fmt.Sprintf("it is next and has not taken its turn yet: if it sleeps it is passed over after %s", fslease.Seconds(fslease.TurnPatience))

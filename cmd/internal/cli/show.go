@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,21 +76,21 @@ func (c *call) show(ctx *cli.Context) error {
 }
 
 // surroundings reads who waits for the key, who keeps its fence, and what is in the way of an acquire.
-func (p *portrait) surroundings() error {
-	waiters, err := fslease.Waiters(p.view, p.key)
-	if err != nil {
+func (p *portrait) surroundings() (err error) {
+	if p.queue, err = p.living(p.key); err != nil {
 		return err
-	}
-	for _, w := range waiters {
-		if p.l.Probe(w.Holder).Life != fslease.Dead {
-			p.queue = append(p.queue, w)
-		}
 	}
 	if p.keepers, err = p.view.Keepers(p.key); err != nil {
 		return err
 	}
 	p.next, err = p.outlook()
 	return err
+}
+
+// living returns who waits for something that overlaps key and is not dead.
+func (p *portrait) living(key fslease.Key) ([]fslease.Waiter, error) {
+	waiters, err := fslease.Waiters(p.view, key)
+	return slices.DeleteFunc(waiters, func(w fslease.Waiter) bool { return p.l.Probe(w.Holder).Life == fslease.Dead }), err
 }
 
 func (p *portrait) json() (json.RawMessage, error) {
@@ -191,9 +192,10 @@ func (p *portrait) around(out *lines, when func(time.Time) string) {
 		out.add("fence", "kept by "+fslease.DescribeKeepers(p.keepers))
 	}
 	var queue []string
+	now := p.l.Clock().Now()
 	for i, w := range p.queue {
 		line := fmt.Sprintf("%d. %s since %s", i+1, describeIdle(w.Holder), when(w.Since))
-		if w.Turn != nil {
+		if w.PassedOver(now) {
 			line += ", passed over until it wakes"
 		}
 		if w.Note != "" {
