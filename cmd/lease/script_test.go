@@ -75,6 +75,9 @@ func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	jq := exec.Command("jq", "-e", args[1])
 	text := ts.ReadFile(args[0])
+	if strings.TrimSpace(text) == "" { // of nothing at all jq takes everything for true
+		ts.Fatalf("%s: there is no value", args[0])
+	}
 	jq.Stdin = strings.NewReader(text)
 	if out, err := jq.CombinedOutput(); err != nil {
 		ts.Fatalf("%s: not true: %s (%v)\n%s%s", args[0], args[1], err, out, text)

@@ -58,11 +58,11 @@ func (c *call) show(ctx *cli.Context) error {
 	}
 	if p.look.State == (fslease.State{}) {
 		c.exit = 1
-		if !c.json {
+		if !c.json { // to a program it is a value like any other
 			c.tell("%s was never held", key)
-		}
-		if p.next.meets == atOnce {
-			return nil
+			if p.next.meets == atOnce {
+				return nil
+			}
 		}
 	}
 	if c.json {
