@@ -28,18 +28,28 @@ func Find(o FindOptions) (string, error) {
 			return absolute(named)
 		}
 	}
-	wd, err := os.Getwd()
-	if err == nil {
-		if dir := upward(wd); dir != "" {
-			return dir, nil
-		}
-		if common := gitCommonDir(wd); common != "" {
-			if dir := filepath.Join(common, "lease"); isDir(dir) {
-				return dir, nil
-			}
-		}
+	if dir := FindHere(); dir != "" {
+		return dir, nil
 	}
 	return stateDir()
+}
+
+// FindHere returns the ledger that Find finds from the working directory if none is named, "" if it would
+// take the user's own, which belongs to no place.
+func FindHere() string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	if dir := upward(wd); dir != "" {
+		return dir
+	}
+	if common := gitCommonDir(wd); common != "" {
+		if dir := filepath.Join(common, "lease"); isDir(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // InitPath returns where a ledger is made for the working directory: in the git common directory, which

@@ -39,7 +39,13 @@ nothing is changed.
 examples:
   lease hook install --dry-run
   lease hook install`,
-				Action: func(ctx *cli.Context) error { return c.changeHooks(ctx, githook.Install) },
+				Action: func(ctx *cli.Context) error {
+					err := c.changeHooks(ctx, githook.Install)
+					if err == nil {
+						c.tellUnshared()
+					}
+					return err
+				},
 			},
 			{
 				Name:      "uninstall",
@@ -98,6 +104,15 @@ func (c *call) changeHooks(ctx *cli.Context, plan func(context.Context, githook.
 	return c.showPlan(p)
 }
 
+// tellUnshared says that the hooks of this repository ask a ledger that is no place where its users meet.
+func (c *call) tellUnshared() {
+	if c.namesLedger() || c.foundHere() != "" {
+		return
+	}
+	c.tell("this repository has no ledger of its own: its hooks ask the default ledger of whoever commits, which nobody else shares")
+	c.tell("hint: lease init makes one for all worktrees, lease init --shared one that others of the group can use too")
+}
+
 func (c *call) showPlan(p githook.Plan) error {
 	if c.json {
 		p.Steps = append([]githook.Step{}, p.Steps...)
@@ -127,6 +142,7 @@ func (c *call) hookStatus(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	c.tellUnshared()
 	var rows [][]cell
 	for _, s := range all {
 		word := cell{"ok", green}

@@ -29,10 +29,13 @@ examples:
 			if err != nil {
 				return err
 			}
+			before := c.foundHere()
 			made, err := ledgerfs.Init(path, o.flag("shared"))
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
+			}
+			c.tellOther(path, before)
+			switch {
 			case c.json:
 				return c.value(struct {
 					Ledger  string `json:"ledger"`
@@ -48,8 +51,31 @@ examples:
 
 // initPath is where a ledger is named, or the place that suits the working directory.
 func (c *call) initPath() (string, error) {
-	if c.ledgerDir != "" || os.Getenv("LEASE_LEDGER") != "" {
+	if c.namesLedger() {
 		return ledgerfs.Find(ledgerfs.FindOptions{Dir: c.ledgerDir})
 	}
 	return ledgerfs.InitPath()
+}
+
+// namesLedger reports whether the user says which ledger it is, so that none is looked for.
+func (c *call) namesLedger() bool { return c.ledgerDir != "" || os.Getenv("LEASE_LEDGER") != "" }
+
+// foundHere is the ledger that is found from the working directory, "" if there is none or another is named.
+func (c *call) foundHere() string {
+	if c.namesLedger() {
+		return ""
+	}
+	return ledgerfs.FindHere()
+}
+
+// tellOther says that beside the ledger at path there is the one that was found here before: it is used above as
+// before, and may be found here still.
+func (c *call) tellOther(path, before string) {
+	switch {
+	case before == "" || before == path:
+	case c.foundHere() == path:
+		c.tell("until now the ledger here was %s, which is used above as before: what is held in one of them is free in the other", before)
+	default:
+		c.tell("the ledger that is found here is still %s; --ledger or LEASE_LEDGER names another", before)
+	}
 }
