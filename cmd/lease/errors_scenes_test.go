@@ -88,7 +88,7 @@ var lostScenes = []scene{
 		`lease run --ttl 1s job -- sh -c 'lease break -q job --reason "it hangs"; exec sleep 60'`,
 		`lease run --ttl 1s job -- sh -c 'mv "$LEASE_LEDGER" "$LEASE_LEDGER.away"; exec sleep 60'`,
 	}},
-	{"the command cannot be started", sh(`printf 'true\n' >text; chmod +x text; printf '#!/no/such/shell\n' >odd; chmod +x odd; touch plain; mkdir folder`), []string{
+	{"the command cannot be started", sh(`printf 'true\n' >text; chmod +x text; printf '#!/no/such/shell\n' >odd; chmod +x odd; touch plain; mkdir folder; cp odd 'odd one'`), []string{
 		`lease run job -- no-such-command`,
 		`lease run job -- ./missing`,
 		`lease run job -- ./plain`,
@@ -96,6 +96,10 @@ var lostScenes = []scene{
 		`lease run job -- ./text`,
 		`lease run job -- ./odd`,
 		`lease run --exec job -- no-such-command`,
+		`lease run job -- 'echo hi'`,
+		`lease run --exec job -- "./missing 'now'"`,
+		`lease run job -- 'echo hi' there`,
+		`lease run job -- './odd one'`,
 	}},
 }
 
@@ -279,6 +283,8 @@ lease renew job
 lease renew job --token none
 lease renew a b --token 1
 lease renew --token 1
+lease release a 1
+lease break a b --reason test
 lease break job
 lease show
 lease show a b
@@ -288,6 +294,10 @@ lease completion tcsh
 lease ticket approve
 lease ticket approve 1 2
 lease ticket approve a/b
+lease ticket add 4 --title z q
+lease ticket add 4 --title Fix the login
+lease ticket add 4 5
+lease ticket done 4 7
 lease ticket add 1 --scope ticket:2
 lease ticket add 1 --title "$(printf '\377')"
 lease ticket done 1 --force

@@ -28,6 +28,11 @@ func (e *StartError) ExitCode() int {
 	return 126
 }
 
+// NotFound reports whether there is no file of that name.
+func (e *StartError) NotFound() bool {
+	return e.Err == errNotFound || e.Err == syscall.ENOENT || e.Err == syscall.ENOTDIR
+}
+
 var errNotFound = errors.New("command not found")
 
 // startError explains what the kernel said about the file of a command.

@@ -104,6 +104,9 @@ func (c *call) report(err error) report {
 	if r.Kind == "usage" && r.Hint == "" {
 		r.Hint = fmt.Sprintf("%s says how it is used", strings.Join(append([]string{"lease help"}, c.path...), " "))
 	}
+	if start, is := errors.AsType[*child.StartError](err); is && len(c.argv) == 1 && start.NotFound() && strings.ContainsAny(start.Name, " \t\n") {
+		r.Hint = "no shell takes the words apart; if one is to: sh -c " + shellWord(start.Name)
+	}
 	if r.lines == nil {
 		r.lines = []string{r.Message}
 	}

@@ -187,8 +187,17 @@ func (o *options) one() {
 	case 0:
 		o.fail("", "no key is given")
 	default:
-		o.fail("", "more than one key is given")
+		o.fail(o.callEach("key"), "more than one key is given")
 	}
+}
+
+// callEach is the hint for several arguments where one can be. What stands behind a key may be meant for its token.
+func (o *options) callEach(what string) string {
+	each := "each " + what + " needs a call of its own"
+	if strings.Contains(o.ctx.Command.UsageText, "--token N") {
+		return "--token N names the token; " + each
+	}
+	return each
 }
 
 func (o *options) none() {

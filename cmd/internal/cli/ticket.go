@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 
@@ -50,7 +51,11 @@ func (o *options) ticket() string {
 	case 0:
 		o.fail("", "no ticket is given")
 	default:
-		o.fail("", "more than one ticket is given")
+		hint := o.callEach("ticket")
+		if o.ctx.Command.Name == "add" {
+			hint = fmt.Sprintf("a key of its scope is --scope %s; a title of several words stands in quotes", shellWord(o.ctx.Args().Get(1)))
+		}
+		o.fail(hint, "more than one ticket is given")
 	}
 	id := o.ctx.Args().First()
 	o.refuse("", fslease.CheckTicketID(id))
