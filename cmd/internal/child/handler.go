@@ -58,6 +58,9 @@ func catch(signals ...syscall.Signal) {
 // uncatch gives signals their default action.
 func uncatch(signals ...syscall.Signal) { setAction(sigaction{handler: sigDefault}, signals) }
 
+// endByQuit gives QUIT its default action, also if package sigquit took it for ignored.
+func endByQuit() { rtSigaction(syscall.SIGQUIT, &sigaction{handler: sigDefault}, nil) }
+
 // setAction leaves ignored signals ignored, for this process and the command: that is how nohup works.
 func setAction(act sigaction, signals []syscall.Signal) {
 	for _, sig := range signals {

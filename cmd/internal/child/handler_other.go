@@ -52,6 +52,10 @@ func flipMask(set, old *unix.Sigset_t) {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, old, nil)
 }
 
+// endByQuit leaves QUIT to Go's runtime, which prints a stack: package os/signal can catch only what has not been taken
+// from the runtime.
+func endByQuit() {}
+
 func catch(signals ...syscall.Signal) {
 	for _, sig := range signals {
 		if sig != syscall.SIGTSTP && !signal.Ignored(sig) {

@@ -7,8 +7,19 @@ import (
 	"strings"
 	"syscall"
 
+	_ "fslease/cmd/internal/child/sigquit"
 	"fslease/procinfo"
 )
+
+// QUIT does to this process what it does to any, also before Watch and where that is never called. Package os/signal is
+// told of an ignored one, or the command would get it back.
+func init() {
+	if quitIgnored() {
+		signal.Ignore(syscall.SIGQUIT)
+	} else {
+		endByQuit()
+	}
+}
 
 // quitIgnored reports whether QUIT was ignored when this process began, so that it stays so for the
 // command. Go's runtime respects that for HUP and INT only and has taken QUIT over before any of our code

@@ -24,6 +24,7 @@ var roles = map[string]func(){
 	"waiter":      waiter,
 	"count":       count,
 	"descriptors": descriptors,
+	"quit":        quit,
 }
 
 var rolesDir string
@@ -137,6 +138,18 @@ func descriptors() {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
 			fmt.Print(fd, " ")
 		}
+	}
+}
+
+// quit prints what QUIT does to a program that has not called Watch yet.
+func quit() {
+	switch caught, ignored := signalSet("self", "SigCgt"), signalSet("self", "SigIgn"); {
+	case caught.has(syscall.SIGQUIT):
+		fmt.Println("caught")
+	case ignored.has(syscall.SIGQUIT):
+		fmt.Println("ignored")
+	default:
+		fmt.Println("ends")
 	}
 }
 

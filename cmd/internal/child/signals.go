@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -59,9 +58,6 @@ var watch = sync.OnceValue(func() *Signals {
 		return s
 	}
 	s.fd, s.pipe = p[0], os.NewFile(uintptr(p[0]), "signals")
-	if quitIgnored() {
-		signal.Ignore(syscall.SIGQUIT)
-	}
 	openHandler(p[1])
 	catch(endSignals...)
 	go s.read()

@@ -276,3 +276,21 @@ func TestIgnoredStaysIgnored(t *testing.T) {
 		c.want("SIGUSR2")
 	})
 }
+
+// Before Watch too, QUIT does what it does to any program: it ends it, without a stack of Go's, or is ignored.
+func TestQuitBeforeWatch(t *testing.T) {
+	needsSender(t)
+	for script, want := range map[string]string{
+		`quit; :`:                       "ends",
+		`quit & wait`:                   "ignored",
+		`trap "" INT QUIT; quit; :`:     "ignored",
+		`trap "" INT; quit; :`:          "ends",
+		`trap "" HUP TERM; quit; :`:     "ends",
+		`trap "" INT QUIT; quit & wait`: "ignored",
+	} {
+		out, err := exec.Command("sh", "-c", script).Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%s: QUIT is %s (%v), want: it %s", script, got, err, want)
+		}
+	}
+}
