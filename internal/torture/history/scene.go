@@ -110,7 +110,7 @@ func removeOnce(t *kit.T, seconds int) bool {
 		return true
 	}
 	slowly := l.In("strace", "-f", "-qqq", "-o", "/dev/null", "-P", "tombstones", "-e", "trace=newfstatat", "-e", fmt.Sprintf("inject=newfstatat:delay_enter=%ds", seconds))
-	first := slowly.Start("acquire", "-n", "--ttl", "1h", "k")
+	first := slowly.Start("acquire", "--wait", "1s", "--ttl", "1h", "k") // with -n it would have the fence by then
 	if !l.Until("the first has the lock", func() bool { return ended(first) || isLocked(lock) }) {
 		return true
 	}
