@@ -39,6 +39,7 @@ overlap() {
 
 me=$$
 [ "$role" = command ] && [ -n "$WORK_PARENT" ] && me=$PPID
+[ "$me" -gt 1 ] || exit 1 # the command was killed before this work began
 look "$me" || exit 1
 mark=marks/$WORK_RUN.$me.$role
 echo "$began $WORK_FORM $WORK_KEYS" >"$mark"
