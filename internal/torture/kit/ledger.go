@@ -104,13 +104,10 @@ func (l *Ledger) Kill() {
 // Pids are the processes that were started on the ledger and their descendants, without zombies.
 func (l *Ledger) Pids() []int {
 	var pids []int
-	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, name := range all {
-		env, err := os.ReadFile(name)
-		if err != nil || !bytes.Contains(env, []byte(l.mark+"\x00")) {
-			continue
-		}
-		if pid, err := strconv.Atoi(strings.Split(name, "/")[2]); err == nil && pid != os.Getpid() {
+		pid, err := strconv.Atoi(filepath.Base(name))
+		if err == nil && pid != os.Getpid() && bytes.Contains(environ(pid), []byte(l.mark+"\x00")) {
 			pids = append(pids, pid)
 		}
 	}

@@ -19,15 +19,31 @@ func (l *Ledger) Signal(pid int, sig syscall.Signal) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))         // of the process that is open
-	for tries := 0; err == nil && len(env) == 0 && tries < 100; tries++ { // a zombie, or just being replaced by exec
+	return bytes.Contains(environ(pid), []byte(l.mark+"\x00")) && // of the process that is open
+		unix.PidfdSendSignal(fd, sig, nil, 0) == nil
+}
+
+// environ returns the environment of a process, nothing if there is none. While a process is replaced by exec it seems to
+// have none.
+func environ(pid int) []byte {
+	for tries := 0; ; tries++ {
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil || len(env) > 0 || tries == 100 || !runs(pid) {
+			return env
+		}
 		time.Sleep(100 * time.Microsecond)
-		env, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	}
-	if err != nil || !bytes.Contains(env, []byte(l.mark+"\x00")) {
-		return false
-	}
-	return unix.PidfdSendSignal(fd, sig, nil, 0) == nil
+}
+
+// runs reports whether a process is one of a program, and no zombie.
+func runs(pid int) bool {
+	const kernelThread = 0x00200000 // PF_KTHREAD
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, fields, _ := bytes.Cut(stat, []byte(") "))
+	var state string
+	var ppid, group, session, terminal, foreground, flags int64
+	n, _ := fmt.Sscan(string(fields), &state, &ppid, &group, &session, &terminal, &foreground, &flags)
+	return n == 7 && state != "Z" && state != "X" && flags&kernelThread == 0
 }
 
 // Unignore lets whatever is started from now on have the default action of the signals that end a process, also where this
