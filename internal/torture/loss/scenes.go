@@ -43,7 +43,7 @@ const (
 
 // hangs: a system call of a renewal does not come back, for the holder only.
 func hangs(s *stage) {
-	call := pick(s.r, []string{"openat", "openat2", "flock", renames, "newfstatat", "fsync"}) // that only the ledger makes
+	call := pick(s.r, []string{"openat2", "flock", renames, "newfstatat", "fsync"}) // that a renewal makes, and nothing else
 	s.scene += ": " + call
 	if call == "fsync" && !s.syncGrants() || !s.start(hour) {
 		return
