@@ -134,8 +134,7 @@ func (w *work) besides(pids ...int) []int {
 	var others []int
 	variable := fmt.Sprintf("\x00WORK_RUN=%d\x00", w.run)
 	for _, pid := range w.s.Pids() {
-		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if strings.Contains(string(env), variable) && !slices.Contains(pids, pid) {
+		if strings.Contains(string(kit.Environ(pid)), variable) && !slices.Contains(pids, pid) {
 			others = append(others, pid)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,10 +118,10 @@ func (s *site) victims() (wrappers, commands []int) {
 
 // parent returns the parent of a process, 0 if it is gone.
 func parent(pid int) int {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, fields, _ := strings.Cut(string(stat), ") ")
-	var state string
-	var ppid int
-	fmt.Sscan(fields, &state, &ppid)
+	fields := kit.Stat(pid)
+	if len(fields) < 2 {
+		return 0
+	}
+	ppid, _ := strconv.Atoi(fields[1])
 	return ppid
 }

@@ -229,11 +229,10 @@ type proc struct {
 }
 
 func procOf(pid int) (p proc) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	fields := kit.Stat(pid)
+	if len(fields) == 0 {
 		return p
 	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	p.state, p.start = fields[0][0], fields[19]
 	p.threads, _ = strconv.Atoi(fields[17])
 	return p

@@ -107,7 +107,7 @@ func (l *Ledger) Pids() []int {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, name := range all {
 		pid, err := strconv.Atoi(filepath.Base(name))
-		if err == nil && pid != os.Getpid() && bytes.Contains(environ(pid), []byte(l.mark+"\x00")) {
+		if err == nil && pid != os.Getpid() && bytes.Contains(Environ(pid), []byte(l.mark+"\x00")) {
 			pids = append(pids, pid)
 		}
 	}

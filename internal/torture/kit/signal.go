@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,13 +21,13 @@ func (l *Ledger) Signal(pid int, sig syscall.Signal) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	return bytes.Contains(environ(pid), []byte(l.mark+"\x00")) && // of the process that is open
+	return bytes.Contains(Environ(pid), []byte(l.mark+"\x00")) && // of the process that is open
 		unix.PidfdSendSignal(fd, sig, nil, 0) == nil
 }
 
-// environ returns the environment of a process, nothing if there is none. While a process is replaced by exec it seems to
+// Environ returns the environment of a process, nothing if there is none. While a process is replaced by exec it seems to
 // have none.
-func environ(pid int) []byte {
+func Environ(pid int) []byte {
 	for tries := 0; ; tries++ {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil || len(env) > 0 || tries == 100 || !runs(pid) {
@@ -38,12 +40,18 @@ func environ(pid int) []byte {
 // runs reports whether a process is one of a program, and no zombie.
 func runs(pid int) bool {
 	const kernelThread = 0x00200000 // PF_KTHREAD
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, fields, _ := bytes.Cut(stat, []byte(") "))
-	var state string
-	var ppid, group, session, terminal, foreground, flags int64
-	n, _ := fmt.Sscan(string(fields), &state, &ppid, &group, &session, &terminal, &foreground, &flags)
-	return n == 7 && state != "Z" && state != "X" && flags&kernelThread == 0
+	fields := Stat(pid)
+	if len(fields) < 7 || fields[0] == "Z" || fields[0] == "X" {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	return err == nil && flags&kernelThread == 0
+}
+
+// Stat returns the fields of /proc/PID/stat from the state on, none if the process is gone.
+func Stat(pid int) []string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 }
 
 // Unignore lets whatever is started from now on have the default action of the signals that end a process, also where this

@@ -123,7 +123,7 @@ func (s *stage) renewed() bool {
 func (s *stage) stop() bool {
 	return s.Until("the wrapper can be stopped while it has no lock", func() bool {
 		s.Signal(s.holder.Process.Pid, unix.SIGSTOP)
-		for fields := stat(s.holder.Process.Pid); len(fields) > 0 && fields[0] != "T"; fields = stat(s.holder.Process.Pid) {
+		for fields := kit.Stat(s.holder.Process.Pid); len(fields) > 0 && fields[0] != "T"; fields = kit.Stat(s.holder.Process.Pid) {
 			time.Sleep(time.Millisecond)
 		}
 		f, err := os.Open(filepath.Join(s.Dir, "locks", key+".lock"))
@@ -140,16 +140,9 @@ func (s *stage) stop() bool {
 
 func (s *stage) goOn() { s.Signal(s.holder.Process.Pid, unix.SIGCONT) }
 
-// stat returns the fields of /proc/PID/stat from the state on, none if the process is gone.
-func stat(pid int) []string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return strings.Fields(rest)
-}
-
 // gone reports whether a process has ended. It may be a zombie still, or held by strace on its way out.
 func gone(pid int) bool {
-	fields := stat(pid)
+	fields := kit.Stat(pid)
 	if len(fields) < 7 || fields[0] == "Z" {
 		return true
 	}
