@@ -18,17 +18,24 @@ func (l *Ledger) InheritedFence(key fslease.Key) bool {
 	for _, k := range append(key.Ancestors(), key) {
 		fences = append(fences, l.realPath()+"/"+fencePath(k))
 	}
-	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return false
-	}
-	for _, fd := range fds {
-		link, err := os.Readlink("/proc/self/fd/" + fd.Name())
-		if err == nil && slices.Contains(fences, link) && keepsExclusive(fd.Name()) {
+	for fd, link := range fencesHere() {
+		if slices.Contains(fences, link) && keepsExclusive(fd) {
 			return true
 		}
 	}
 	return false
+}
+
+// fencesHere returns the descriptors of this process that lead to a file which is named like a fence, and its path.
+func fencesHere() map[string]string {
+	found := map[string]string{}
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range fds {
+		if link, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasSuffix(link, ".fence") {
+			found[fd.Name()] = link
+		}
+	}
+	return found
 }
 
 // keepsExclusive reports whether a descriptor of this process has an exclusive lock. One that was
@@ -53,11 +60,9 @@ func (l *Ledger) UnderFence(keys []fslease.Key) bool {
 		return false
 	}
 	l.lookAround.Do(func() { // no more come later, and who waits asks often
-		fds, _ := os.ReadDir("/proc/self/fd")
-		for _, fd := range fds {
-			link, err := os.Readlink("/proc/self/fd/" + fd.Name())
-			if err == nil && strings.HasSuffix(link, ".fence") && inherited(fd.Name()) {
-				l.around = append(l.around, fd.Name())
+		for fd := range fencesHere() {
+			if inherited(fd) {
+				l.around = append(l.around, fd)
 			}
 		}
 	})

@@ -11,18 +11,32 @@ import (
 // NoteCommand notes the command that runs under this presence's leases, right after its start. A successor
 // waits for that process even if it gave up the fence that it inherited.
 func (p *Presence) NoteCommand(records []fslease.Record, command fslease.Holder) error {
-	c := commandNote{Generation: records[0].Generation, Process: command}
-	c.Process.Kind, c.Process.ID, c.Process.Evidence = fslease.KindProcess, p.holder.ID, fslease.EvidencePid
+	c := newNote(records, command, p.holder.ID)
 	c.Process.UID, c.Process.User, c.Process.Command, c.Process.Cwd = p.holder.UID, p.holder.User, p.holder.Command, p.holder.Cwd
-	for _, r := range records {
-		c.Keys = append(c.Keys, r.Key)
-	}
 	p.noted = true
 	return p.l.saveNote(commandPath(p.holder.ID), c)
 }
 
 // commandNote is holders/<id>.command.json, and orphans/<id>.json once its holder was buried.
 type commandNote = fslease.CommandNote
+
+// newNote is about a command that runs under leases.
+func newNote(records []fslease.Record, command fslease.Holder, id string) commandNote {
+	c := commandNote{Generation: records[0].Generation, Process: command}
+	c.Process.Kind, c.Process.ID, c.Process.Evidence = fslease.KindProcess, id, fslease.EvidencePid
+	for _, r := range records {
+		c.Keys = append(c.Keys, r.Key)
+	}
+	return c
+}
+
+func (l *Ledger) saveNote(name string, note commandNote) error {
+	data, err := note.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return l.fail(name, l.link(name, fslease.Indent(data), !l.mendsAtBoot(), nil))
+}
 
 // readNote reads a note; nil if there is none.
 func (l *Ledger) readNote(name string) (*commandNote, error) {
@@ -43,24 +57,12 @@ func (l *Ledger) isSelf(h fslease.Holder) bool {
 // NoteFenced notes a command that was just started under the fence of keys but not by the holder, for the case that this process
 // is killed and the command gives up the fence that it inherited. What it returns forgets that once the command has ended.
 func (l *Ledger) NoteFenced(records []fslease.Record, command fslease.Holder) (forget func(), err error) {
-	note := commandNote{Generation: records[0].Generation, Process: command}
-	note.Process.Kind, note.Process.ID, note.Process.Evidence = fslease.KindProcess, newID(), fslease.EvidencePid
-	for _, r := range records {
-		note.Keys = append(note.Keys, r.Key)
-	}
+	note := newNote(records, command, newID())
 	name := orphanPath(note.Process.ID)
 	if err := l.saveNote(name, note); err != nil {
 		return func() {}, err
 	}
 	return func() { _ = l.fsys.Remove(name) }, nil // what stays is removed by the next who takes the fence
-}
-
-func (l *Ledger) saveNote(name string, note commandNote) error {
-	data, err := note.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	return l.fail(name, l.link(name, fslease.Indent(data), !l.mendsAtBoot(), nil))
 }
 
 // noteExec notes a command that holds its key itself (run --exec), for it may have closed the fence that it has.
@@ -69,8 +71,8 @@ func (l *Ledger) noteExec(rec fslease.Record) error {
 	if !h.Exec || h.Evidence != fslease.EvidencePid || l.opt.Processes.Judge(h, l.local()).Life == fslease.Dead {
 		return nil
 	}
-	h.ID = newID() // the holder of several keys has a note for each
-	return l.saveNote(orphanPath(h.ID), commandNote{Keys: []fslease.Key{rec.Key}, Generation: rec.Generation, Process: h})
+	id := newID() // the holder of several keys has a note for each
+	return l.saveNote(orphanPath(id), newNote([]fslease.Record{rec}, h, id))
 }
 
 // noteOrphan keeps the note of a holder's command that may still run, so that the wait for it outlives the
@@ -83,15 +85,11 @@ func (l *Ledger) noteOrphan(h fslease.Holder) error {
 	if err != nil || note == nil || l.opt.Processes.Judge(note.Process, l.local()).Life == fslease.Dead {
 		return err
 	}
-	data, err := note.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	err = l.link(orphanPath(h.ID), fslease.Indent(data), !l.mendsAtBoot(), nil)
+	err = l.saveNote(orphanPath(h.ID), *note)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return l.fail(orphanPath(h.ID), err)
+	return err
 }
 
 // orphans returns the commands that outlived their wrapper and run under a key that overlaps one of keys.

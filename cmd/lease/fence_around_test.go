@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,11 +57,7 @@ func TestTokensOfAnotherLedgerMeanNothing(t *testing.T) {
 			}
 			r := other.Run(append(c.outer, "--", "sh", "-c", "cd "+shellQuote(here.Work)+" && lease --ledger "+shellQuote(here.Dir)+" "+c.inner+"; echo $? >code")...)
 			code, _ := strconv.Atoi(strings.TrimSpace(here.File("code")))
-			ok := false
-			for _, want := range c.codes {
-				ok = ok || code == want
-			}
-			if !ok || here.File("ran") != "" || strings.Contains(r.Stderr, "itself") {
+			if !slices.Contains(c.codes, code) || here.File("ran") != "" || strings.Contains(r.Stderr, "itself") {
 				t.Errorf("want one of %v, got %d\n%v", c.codes, code, r)
 			}
 		})
@@ -159,23 +156,21 @@ import os, time
 os.closerange(3, 1 << 16)
 open("command", "w").write(str(os.getpid()))
 time.sleep(300)`
-	for name, c := range map[string]struct {
-		stage func(l *Ledger) // starts the command and takes its key away
-	}{
-		"exec": {func(l *Ledger) {
+	for name, stage := range map[string]func(l *Ledger){ // it starts the command and takes its key away
+		"exec": func(l *Ledger) {
 			l.Start("run", "--exec", "k", "other", "--", "python3", "-c", closer)
 			l.UntilPid("command")
 			l.Run("break", "k", "--reason", "test").Want(l.t, 0)
 			l.Run("break", "other", "--reason", "test").Want(l.t, 0)
-		}},
-		"fenced": {func(l *Ledger) {
+		},
+		"fenced": func(l *Ledger) {
 			l.Run("acquire", "--ttl", "300s", "k").Want(l.t, 0)
 			run := l.Start("fenced", "k", "--token", "1", "--", "python3", "-c", closer)
 			untilOrphan(l)
 			run.Kill()
 			l.Run("release", "k", "--token", "1").Want(l.t, 0)
-		}},
-		"scope of a ticket": {func(l *Ledger) {
+		},
+		"scope of a ticket": func(l *Ledger) {
 			l.Run("ticket", "add", "8", "--scope", "k").Want(l.t, 0)
 			l.Run("ticket", "approve", "8").Want(l.t, 0)
 			token := strings.TrimSpace(l.Run("ticket", "start", "8").Want(l.t, 0).Stdout)
@@ -183,12 +178,12 @@ time.sleep(300)`
 			untilOrphan(l)
 			run.Kill()
 			l.Run("ticket", "done", "8", "--token", token).Want(l.t, 0)
-		}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := NewLedger(t)
-			c.stage(l)
+			stage(l)
 			command := l.UntilPid("command")
 			next := startRun(l, "k", command)
 			next.UntilStderr(fmt.Sprintf("pid %d", command))

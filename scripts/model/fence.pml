@@ -33,7 +33,7 @@ The code
     orphans    ledgerfs/orphan.go (*Ledger).orphans, asked by TryFence
     lost       cmd/internal/cli/runloss.go (*call).attend
     end        cmd/internal/cli/run.go (*call).settle: (*Lease).Unfence only if nothing was lost and
-               (*Process).Disturbed and (Status).Orderly in cmd/internal/child/process.go say so;
+               endedByItself in cmd/internal/cli/fenced.go says so;
                fslease/lease.go (*Lease).Release
 
 size short WRAPPERS=2 EXPIRIES=1

@@ -38,8 +38,8 @@ func (p *Process) send(sig syscall.Signal) error {
 }
 
 // Disturbed reports whether a signal that asks to end (HUP, INT, QUIT, TERM, KILL) was received by this
-// process since the start, passed on or not, or sent with Signal. Once Wait has returned, false and a
-// Status of an orderly end mean that the command ended by itself.
+// process since the start, passed on or not, or sent with Signal. Once Wait has returned, false and an
+// exit without signal mean that the command ended by itself.
 func (p *Process) Disturbed() bool {
 	p.signals.mu.Lock()
 	defer p.signals.mu.Unlock()
@@ -76,16 +76,6 @@ func (p *Process) group() int {
 type Status struct {
 	Code   int            // the exit code; 128+n when signal n ended it
 	Signal syscall.Signal // 0 when it exited
-}
-
-// lost is the exit code of a lease that ended its command because the lease was lost.
-const lost = 76
-
-// Orderly reports whether the command ended by its own decision, as far as its end tells. No signal ended it,
-// and none ended what it ran in its turn: a shell, and lease in lease, hand that on as exit code 128+n, and
-// lease says that it has ended its command for a lost lease with 76. What a signal did not reach works on.
-func (s Status) Orderly() bool {
-	return s.Signal == 0 && s.Code != lost && (s.Code <= 128 || s.Code > 128+64) // 64 is the last signal
 }
 
 // Wait waits for the end of the command and nothing else: a descendant may live on and keep stdout open.

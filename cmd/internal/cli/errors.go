@@ -25,6 +25,9 @@ type noError struct{ what, hint string }
 
 func (e *noError) Error() string { return e.what }
 
+// lostCode is the exit code of a lease that is lost.
+const lostCode = 76
+
 // faults maps errors to what is said of them: the kind under --json and the exit code, which for run and
 // fenced is another one, so that it is not taken for the command's own. The first that fits counts; it
 // adds what else it knows to the report.
@@ -39,7 +42,7 @@ var faults = []struct {
 	{"conflict", 1, 125, as(func(e *fslease.ConflictError, r *report) { r.Hint = e.Hint })},
 	{"held", 1, 125, as(reportRefusal)},
 	{"held", 75, 75, as(reportHeld)},
-	{"lost", 76, 76, as(reportLost)},
+	{"lost", lostCode, lostCode, as(reportLost)},
 	{"held", 75, 75, fault(fslease.FaultNewer)}, // by somebody whom this version does not understand
 	{"busy", 74, 125, fault(fslease.FaultBusy)},
 	{"damaged", 74, 125, fault(fslease.FaultDamaged)},

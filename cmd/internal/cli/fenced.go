@@ -83,12 +83,20 @@ func (c *call) runIn(l *opened, fences fenceSet, records []fslease.Record, tree 
 		defer forget()
 	}
 	status := process.Wait()
-	if status.Orderly() && !process.Disturbed() && !tree {
+	if endedByItself(process, status) && !tree {
 		_ = fences.Unlock() // what fails here keeps the fence, which is the safe side
 	} else {
 		_ = fences.Close()
 	}
 	return status, nil
+}
+
+// endedByItself reports whether the command decided to end, as far as its end tells. No signal ended it, and none ended
+// what it ran in its turn: a shell, and lease in lease, hand that on as exit code 128+n, and lease says that it has
+// ended its command for a lost lease. What a signal did not reach works on.
+func endedByItself(process *child.Process, status child.Status) bool {
+	bySignal := status.Code > 128 && status.Code <= 128+64 // 64 is the last signal
+	return !bySignal && status.Code != lostCode && !process.Disturbed()
 }
 
 // noteFenced notes which process the command is, for a successor to wait for. What it returns forgets that.

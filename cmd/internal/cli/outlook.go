@@ -95,13 +95,9 @@ func (p *portrait) behindLease(look fslease.Look) (outlook, error) {
 	o.because = staying(*cur, look.Judgement)
 	var work []int64 // what runs under it here
 	if p.here(cur.Holder) && cur.Holder.Evidence != fslease.EvidenceNone {
-		for _, k := range keepers {
-			if k.PID != cur.Holder.PID {
-				work = append(work, k.PID)
-			}
-		}
+		work = slices.DeleteFunc(pidsOf(keepers), func(pid int64) bool { return pid == cur.Holder.PID })
 	}
-	switch stopped := stopped(work); {
+	switch stopped := stoppedOf(work); {
 	case p.here(cur.Holder) && procinfo.Stopped(int(cur.Holder.PID)):
 		o.because = "it is stopped (^Z, or kill -STOP): " + o.because
 	case stopped != "":
@@ -153,14 +149,14 @@ func (p *portrait) ending(h fslease.Holder, keepers []fslease.Keeper, work []int
 // when it is continued.
 func endings(pids, others []int64) string {
 	end := "kill" + numbers(pids)
-	if stopped := stopped(slices.Concat(pids, others)); stopped != "" {
+	if stopped := stoppedOf(slices.Concat(pids, others)); stopped != "" {
 		end += ", and continue what is stopped: kill -CONT" + stopped
 	}
 	return end
 }
 
-// stopped is those of pids that are, each after a space.
-func stopped(pids []int64) string {
+// stoppedOf is those of pids that are stopped, each after a space.
+func stoppedOf(pids []int64) string {
 	return numbers(slices.DeleteFunc(slices.Clone(pids), func(pid int64) bool { return !procinfo.Stopped(int(pid)) }))
 }
 
@@ -170,6 +166,14 @@ func numbers(pids []int64) string {
 		fmt.Fprintf(&b, " %d", pid)
 	}
 	return b.String()
+}
+
+func pidsOf(keepers []fslease.Keeper) []int64 {
+	pids := make([]int64, len(keepers))
+	for i, k := range keepers {
+		pids[i] = k.PID
+	}
+	return pids
 }
 
 // here reports whether the pid of h means that process here.
@@ -234,11 +238,7 @@ func (p *portrait) behindWaiter(w fslease.Waiter) (outlook, error) {
 func behindFence(keepers []fslease.Keeper) outlook {
 	end := "end those processes, or wait for their end"
 	if len(keepers) > 0 {
-		pids := make([]int64, len(keepers))
-		for i, k := range keepers {
-			pids[i] = k.PID
-		}
-		end = "wait for the end of those processes, or end them: " + endings(pids, nil)
+		end = "wait for the end of those processes, or end them: " + endings(pidsOf(keepers), nil)
 	}
 	return outlook{
 		meets:   "waits for the fence",

@@ -166,7 +166,7 @@ func (c *call) acquireToRun(l *opened, r runOptions, signals *child.Signals) (*f
 func (c *call) settle(r runOptions, h held, process *child.Process, status child.Status, noted <-chan struct{}) error {
 	c.exit = status.Code
 	lost := h.Err()
-	if lost == nil && status.Orderly() && !process.Disturbed() && !r.tree {
+	if lost == nil && endedByItself(process, status) && !r.tree {
 		_ = h.Unfence() // what fails here keeps the fence, which is the safe side
 	}
 	end := func() error {

@@ -100,7 +100,7 @@ func (p *portrait) json() (json.RawMessage, error) {
 		Queue     []json.RawMessage  `json:"queue"`
 		FencePids []int64            `json:"fence_pids"`
 		Tombstone *fslease.Tombstone `json:"tombstone"`
-	}{Queue: []json.RawMessage{}, FencePids: []int64{}, Tombstone: p.look.State.Tomb}
+	}{Queue: []json.RawMessage{}, FencePids: pidsOf(p.keepers), Tombstone: p.look.State.Tomb}
 	about.Verdict, about.Reason = verdict(p.look)
 	for _, w := range p.queue {
 		v, err := joined(w, struct {
@@ -110,9 +110,6 @@ func (p *portrait) json() (json.RawMessage, error) {
 			return nil, err
 		}
 		about.Queue = append(about.Queue, v)
-	}
-	for _, k := range p.keepers {
-		about.FencePids = append(about.FencePids, k.PID)
 	}
 	if cur := p.look.State.Current(); cur != nil {
 		return joined(*cur, about)

@@ -5,6 +5,7 @@ import "fslease/internal/torture/kit"
 const (
 	fenceFile = "ledgerfs/fence.go"
 	runFile   = "cmd/internal/cli/run.go"
+	endFile   = "cmd/internal/cli/fenced.go"
 )
 
 // faults are mistakes that somebody could make with the fence.
@@ -19,19 +20,19 @@ var faults = []kit.Fault{
 	},
 	{
 		Name: "unlock-after-a-killed-command", Rule: "a signal that ended the command did not end its children", Share: 0.1,
-		Edits: []kit.Edit{{File: runFile, Old: "lost == nil && status.Orderly() &&", New: "lost == nil &&"}},
+		Edits: []kit.Edit{{File: endFile, Old: "return !bySignal &&", New: "_ = bySignal\n\treturn"}},
 	},
 	{
 		Name: "unlock-after-a-handed-on-signal", Rule: "a run within a run hands on by its exit code that a signal ended its command", Share: 0.2,
-		Edits: []kit.Edit{{File: runFile, Old: "lost == nil && status.Orderly() &&", New: "lost == nil && status.Signal == 0 &&"}},
+		Edits: []kit.Edit{{File: endFile, Old: "return !bySignal && status.Code != lostCode &&", New: "_ = bySignal\n\treturn status.Signal == 0 &&"}},
 	},
 	{
 		Name: "unlock-after-a-told-command", Rule: "a command that was asked to end has not ended by itself", Share: 0.1,
-		Edits: []kit.Edit{{File: runFile, Old: " && !process.Disturbed() && !r.tree", New: " && !r.tree"}},
+		Edits: []kit.Edit{{File: endFile, Old: " && !process.Disturbed()", New: ""}},
 	},
 	{
 		Name: "unlock-of-the-tree", Rule: "with --fence=tree what is left behind keeps the fence", Share: 0.1,
-		Edits: []kit.Edit{{File: runFile, Old: " && !process.Disturbed() && !r.tree", New: " && !process.Disturbed()"}},
+		Edits: []kit.Edit{{File: runFile, Old: " && endedByItself(process, status) && !r.tree", New: " && endedByItself(process, status)"}},
 	},
 	{
 		Name: "no-reading-after-the-fence", Rule: "a token is current when the command starts, however long the fence was waited for", Share: 0.1,
