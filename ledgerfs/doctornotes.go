@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"fslease/fslease"
@@ -55,24 +54,16 @@ func (e *examination) locksHeld() {
 	}
 }
 
-// stoppedOwners returns the stopped processes that /proc/locks shows, by the inode that they have locked.
+// stoppedOwners returns the stopped processes that have locked something, by its inode.
 func stoppedOwners() map[string]int {
 	owners := map[string]int{}
-	data, _ := os.ReadFile("/proc/locks") // nothing can be seen without it
-	for line := range strings.Lines(string(data)) {
-		f := strings.Fields(line)
-		if len(f) < 6 || f[1] != "FLOCK" {
-			continue
-		}
-		pid, err := strconv.Atoi(f[4])
-		if err != nil || pid <= 0 {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + f[4] + "/stat")
+	flockOwners(func(inode string, pid int) bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if i := bytes.LastIndexByte(stat, ')'); err == nil && i > 0 && len(stat) > i+2 && (stat[i+2] == 'T' || stat[i+2] == 't') {
-			owners[f[5]] = pid
+			owners[inode] = pid
 		}
-	}
+		return false // there may be more of them
+	})
 	return owners
 }
 

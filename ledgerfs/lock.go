@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -142,36 +141,6 @@ func (l *Ledger) busy(name string) error {
 	return &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: l.file(name),
 		What: fmt.Sprintf("%s is busy: locked%s for longer than a change takes", l.file(name), who),
 		Hint: "a process that was stopped (kill -STOP, ^Z) while it changed a record holds it: continue or end that process"}
-}
-
-// lockOwners returns the pids that /proc/locks names for a lock file.
-func (l *Ledger) lockOwners(name string) []int {
-	st, err := l.fsys.Stat(name)
-	if err != nil {
-		return nil
-	}
-	data, err := os.ReadFile("/proc/locks")
-	if err != nil {
-		return nil
-	}
-	// "1: FLOCK  ADVISORY  WRITE 4242 08:01:1234 0 EOF"; waiters have "->" in the second column.
-	inode := inodeOf(st)
-	var pids []int
-	for line := range strings.Lines(string(data)) {
-		f := strings.Fields(line)
-		if len(f) >= 6 && f[1] == "FLOCK" && f[5] == inode {
-			var pid int
-			if _, err := fmt.Sscan(f[4], &pid); err == nil && pid > 0 && !slices.Contains(pids, pid) {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
-}
-
-// inodeOf is how /proc/locks names a file.
-func inodeOf(st unix.Stat_t) string {
-	return fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
 }
 
 // makeEmpty makes an empty file with the mode and owner of the ledger; that somebody else did is fine.

@@ -89,7 +89,7 @@ func TestLossAtTheEnd(t *testing.T) {
 func TestStoppedWrapperIsToldWhoTookOver(t *testing.T) {
 	t.Parallel()
 	l := NewLedger(t)
-	holder := l.Start("run", "--ttl", "4s", "k", "--", "sh", "-c", toldScript)
+	holder := l.Start("run", "--ttl", "12s", "k", "--", "sh", "-c", toldScript)
 	command := l.UntilPid("cmd")
 	stopAfterRenewal(l, holder, "k")
 	var all []*Process

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,12 +85,18 @@ func (l *Ledger) Close() {
 	os.RemoveAll(filepath.Dir(l.Dir))
 }
 
-// Kill kills every process that was started on the ledger, with its descendants.
+// Kill kills every process that was started on the ledger, with its descendants. All are stopped first: who sees another
+// one's death would act on it, and a shell would note that its command was killed.
 func (l *Ledger) Kill() {
+	how, before := syscall.SIGSTOP, []int(nil)
 	for deadline := time.Now().Add(HangGuard); ; time.Sleep(time.Millisecond) {
 		pids := l.Pids()
+		if slices.Equal(pids, before) {
+			how = syscall.SIGKILL // there is no new one: none goes on
+		}
+		before = pids
 		for _, pid := range pids {
-			syscall.Kill(pid, syscall.SIGKILL)
+			syscall.Kill(pid, how)
 		}
 		if len(pids) == 0 {
 			break

@@ -124,7 +124,7 @@ func sealed(s *stage) {
 
 // stopped: the wrapper is stopped, and its command is not. Somebody else takes the lease over, and waits for the fence.
 func stopped(s *stage) {
-	s.killAfter = min(s.killAfter, time.Second)
+	s.unhurried()
 	if !s.start(hour) || !s.stop() {
 		return
 	}
@@ -134,13 +134,19 @@ func stopped(s *stage) {
 
 // frozen: the wrapper is stopped, and its command too.
 func frozen(s *stage) {
-	s.killAfter = min(s.killAfter, time.Second)
+	s.unhurried()
 	if !s.start(hour) || !s.stop() {
 		return
 	}
 	s.Signal(s.command, unix.SIGSTOP)
 	s.want(2 + s.r.IntN(7))
 	s.takenOver()
+}
+
+// unhurried gives the wrapper time to find out who took over, of which it has an eighth of its ttl once it goes on, and ends its command soon.
+func (s *stage) unhurried() {
+	s.ttl = 6 * time.Second
+	s.killAfter = min(s.killAfter, time.Second)
 }
 
 func (s *stage) takenOver() {
