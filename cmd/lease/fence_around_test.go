@@ -215,7 +215,7 @@ func TestFencedLeavesNoNote(t *testing.T) {
 	t.Parallel()
 	l := NewLedger(t)
 	wantGrant(t, l.Run("acquire", "--ttl", "300s", "k"), "1")
-	l.Run("fenced", "k", "--token", "1", "--", "sh", "-c", `test -n "$(ls "$LEASE_LEDGER/orphans")"`).Want(t, 0)
+	l.Run("fenced", "k", "--token", "1", "--", "sh", "-c", `until test -n "$(ls "$LEASE_LEDGER/orphans")"; do sleep .01; done`).Want(t, 0)
 	if n := orphans(l); n != 0 {
 		t.Errorf("%d notes are left", n)
 	}
