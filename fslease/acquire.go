@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -106,15 +107,15 @@ func (a *acquisition) take(ctx context.Context) error {
 	}
 }
 
-// refuseOwnFence refuses to wait for whoever waits for the caller's own end. The caller runs under the fence of a lease that
-// was lost, or whose holder was killed, so that who has the key now, or is ahead in the queue, cannot begin.
+// refuseOwnFence refuses to wait for whoever waits for the caller's own end. The caller runs under a fence, most likely that of a
+// lease that was lost, or whose holder was killed, so that who has the key now, or is ahead in the queue, cannot begin.
 func (a *acquisition) refuseOwnFence(f *finding) {
 	if f.held == nil || f.refused || !a.m.opt.UnderFence(a.keys) {
 		return
 	}
 	f.refused = true
-	f.held.Own, f.held.Lost = true, true
-	f.held.Reason = "this command runs under the fence of a lease that is lost, so they would wait for each other"
+	f.held.Own, f.held.UnderFence = true, true
+	f.held.Reason = "this command runs under the fence that keeps the next one out, so they would wait for each other"
 }
 
 // findKin looks for the leases of this process's ancestors: the caller runs under those too, although
@@ -179,7 +180,7 @@ func (a *acquisition) fenceFirst(ctx context.Context, f finding) error {
 	if !a.req.Fence || a.fenceLimit() != 0 {
 		return nil
 	}
-	fence, err := a.m.awaitFence(ctx, a.keys, 0, nil, nil)
+	fence, err := a.m.awaitFence(ctx, a.fencing(), 0, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -188,6 +189,19 @@ func (a *acquisition) fenceFirst(ctx context.Context, f finding) error {
 		a.dropFence() // whose command lives is noted when he is buried: write looks again
 	}
 	return nil
+}
+
+// fencing is what the work needs the fence of.
+func (a *acquisition) fencing() fencing {
+	want := fencing{keys: a.keys, of: a.req.Beside}
+	if len(want.of) > 0 {
+		want.keys = slices.Clone(a.keys)
+		for _, rec := range want.of {
+			want.keys = append(want.keys, rec.Key)
+		}
+		want.keys = FoldKeys(want.keys)
+	}
+	return want
 }
 
 // line stores what a refused try saw, and enters the queue if the caller waits and knows what it holds.
@@ -245,7 +259,7 @@ func (a *acquisition) write(ctx context.Context, tx Tx, f finding) error {
 	}
 	if a.req.Fence && a.fence == nil {
 		// Still under the locks: what was written is what is on record, so nothing needs to be read again.
-		fence, _, err := a.m.ledger.TryFence(ctx, a.keys)
+		fence, _, err := a.m.tryFence(ctx, a.fencing())
 		if err != nil {
 			_ = a.giveBack(tx) // err says what went wrong
 			return err

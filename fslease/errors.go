@@ -19,18 +19,18 @@ var (
 
 // A HeldError says that a key cannot be had now, and who is in the way. The caller may wait or give up.
 type HeldError struct {
-	Key       Key     // the key that was asked for
-	Blocking  *Record // the overlapping lease in the way; nil when a waiter or a fence is
-	Reserved  []Reserved
-	Waiter    *Waiter       // the living waiter ahead; nil when a lease is in the way
-	Keepers   []Keeper      // those who keep the fence, as far as they can be seen; nil when no fence is in the way
-	Verdict   Verdict       // why the holder is not taken over
-	Reason    string        // why waiting was refused, such as that the caller would wait for itself
-	Own       bool          // what is in the way is the caller's own
-	Lost      bool          // the caller's own lease, under whose fence it runs, was lost
-	Circle    bool          // the reason is that two would wait for each other
-	Place     int           // in the queue, counted from 1; 0: not queued
-	WaitedFor time.Duration // how long the caller waited in vain
+	Key        Key     // the key that was asked for
+	Blocking   *Record // the overlapping lease in the way; nil when a waiter or a fence is
+	Reserved   []Reserved
+	Waiter     *Waiter       // the living waiter ahead; nil when a lease is in the way
+	Keepers    []Keeper      // those who keep the fence, as far as they can be seen; nil when no fence is in the way
+	Verdict    Verdict       // why the holder is not taken over
+	Reason     string        // why waiting was refused, such as that the caller would wait for itself
+	Own        bool          // what is in the way is the caller's own
+	UnderFence bool          // the caller runs under the fence that keeps whoever has the keys, or is ahead, from beginning
+	Circle     bool          // the reason is that two would wait for each other
+	Place      int           // in the queue, counted from 1; 0: not queued
+	WaitedFor  time.Duration // how long the caller waited in vain
 }
 
 // A Reserved names a live ticket and those of its scope keys that overlap the request.

@@ -98,7 +98,7 @@ func (l *Lease) awaitFence(caller context.Context, keep bool, limit time.Duratio
 		case <-ctx.Done():
 		}
 	}()
-	fence, err := l.m.awaitFence(ctx, l.keys, limit, l.waker, tell)
+	fence, err := l.m.awaitFence(ctx, l.fenced, limit, l.waker, tell)
 	if err != nil {
 		return err
 	}
@@ -128,15 +128,46 @@ func (l *Lease) verify(ctx context.Context) error {
 	return l.m.ledger.Update(ctx, l.tenure.keys(), func(tx Tx) error { return l.tenure.check(tx, l.Records()) })
 }
 
-// awaitFence waits until the fence of keys is had, nobody keeps it and no orphan runs under them.
-func (m *Manager) awaitFence(ctx context.Context, keys []Key, limit time.Duration, waker Waker, tell func(*HeldError)) (Fence, error) {
+// A fencing is what the fence is to be of: keys, and for work under leases of others, which are not buried before it begins, those leases.
+type fencing struct {
+	keys []Key
+	of   []Record
+}
+
+// tryFence is TryFence that also looks for commands which work under the leases of others and gave their fence up. Their
+// holders may be dead, and nobody has noticed it yet.
+func (m *Manager) tryFence(ctx context.Context, want fencing) (Fence, []Keeper, error) {
+	fence, keepers, err := m.ledger.TryFence(ctx, want.keys)
+	if fence == nil {
+		return nil, keepers, err
+	}
+	for _, rec := range want.of {
+		k, err := m.ledger.Working(rec.Holder)
+		if k != nil {
+			k.Key = rec.Key
+			keepers = append(keepers, *k)
+		}
+		if err != nil {
+			_ = fence.Unlock()
+			return nil, nil, err
+		}
+	}
+	if len(keepers) > 0 {
+		_ = fence.Unlock()
+		return nil, keepers, nil
+	}
+	return fence, nil, nil
+}
+
+// awaitFence waits until the fence is had, nobody keeps it and no orphan runs under its keys.
+func (m *Manager) awaitFence(ctx context.Context, want fencing, limit time.Duration, waker Waker, tell func(*HeldError)) (Fence, error) {
 	start := m.mono()
 	for {
-		fence, keepers, err := m.ledger.TryFence(ctx, keys)
+		fence, keepers, err := m.tryFence(ctx, want)
 		if err != nil || fence != nil {
 			return fence, err
 		}
-		held := heldByFence(keys[0], keepers)
+		held := heldByFence(want.keys, keepers)
 		if held.Own {
 			return nil, held
 		}
@@ -153,7 +184,7 @@ func (m *Manager) awaitFence(ctx context.Context, keys []Key, limit time.Duratio
 			defer func() { _ = waker.Close() }()
 		}
 		waker.Watch(Interest{Keepers: keepers})
-		if fence, _, err := m.ledger.TryFence(ctx, keys); err != nil || fence != nil {
+		if fence, _, err := m.tryFence(ctx, want); err != nil || fence != nil {
 			return fence, err
 		}
 		if err := m.sleep(ctx, waker, shortest(waker.Poll(), left)); err != nil {

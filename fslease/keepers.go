@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
-// heldByFence says that the fence of key is kept. If the caller runs under it itself, waiting would never end.
-func heldByFence(key Key, keepers []Keeper) *HeldError {
-	e := &HeldError{Key: key, Keepers: append([]Keeper{}, keepers...)}
+// heldByFence says that the fence of one of keys is kept. If the caller runs under it itself, waiting would never end.
+func heldByFence(keys []Key, keepers []Keeper) *HeldError {
+	e := &HeldError{Key: keys[0], Keepers: append([]Keeper{}, keepers...)}
+	if len(keepers) > 0 && keepers[0].Key != "" {
+		e.Key = keepers[0].Key
+	}
 	if slices.ContainsFunc(keepers, func(k Keeper) bool { return k.Own }) {
 		e.Reason, e.Own = "this command runs under it, so it would wait for itself", true
 	}

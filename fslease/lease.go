@@ -16,6 +16,7 @@ type Lease struct {
 	me        Presence
 	ownsMe    bool
 	keys      []Key
+	fenced    fencing // what its fence is of
 	ttl       time.Duration
 	heartbeat time.Duration
 	lost      chan struct{}
@@ -49,7 +50,7 @@ type tenure interface {
 
 func newLease(ctx context.Context, a *acquisition) *Lease {
 	l := &Lease{
-		m: a.m, me: a.me, ownsMe: a.ownsMe, keys: a.keys, ttl: a.ttl, heartbeat: a.req.Heartbeat,
+		m: a.m, me: a.me, ownsMe: a.ownsMe, keys: a.keys, fenced: a.fencing(), ttl: a.ttl, heartbeat: a.req.Heartbeat,
 		records: a.records, fence: a.fence, waker: a.waker, tenure: processTenure{a.keys, a.me.Holder().ID, map[Key]bool{}},
 	}
 	l.hold(ctx)

@@ -64,7 +64,7 @@ func (a *acquisition) enterFence(ctx context.Context) error {
 	if a.fence != nil {
 		return nil
 	}
-	fence, err := a.m.awaitFence(ctx, a.keys, a.fenceLimit(), a.waker, a.req.Waiting)
+	fence, err := a.m.awaitFence(ctx, a.fencing(), a.fenceLimit(), a.waker, a.req.Waiting)
 	a.fence = fence
 	return err
 }

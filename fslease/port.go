@@ -38,6 +38,9 @@ type Ledger interface {
 	// waiting. If it cannot be had, or a command that outlived its wrapper still runs under an
 	// overlapping key, the fence is nil and the keepers are those who are known to be in the way.
 	TryFence(ctx context.Context, keys []Key) (Fence, []Keeper, error)
+	// Working returns the command that works for h, and keeps a successor out also if it has given up the fence: that of a holder
+	// which may have died since, or h itself if that is a command. nil if none is known to run, or the caller descends from it.
+	Working(h Holder) (*Keeper, error)
 
 	// Leave takes w out of the queue; one that is gone already is no error. It waits for no lock.
 	Leave(w Waiter) error
@@ -77,7 +80,7 @@ type Reader interface {
 	// Waiter returns who has a place, nil if nobody has any more.
 	Waiter(p Place) (*Waiter, error)
 	// Keepers returns the processes that keep the fence of key now, as far as they can be seen, and the
-	// commands under an overlapping key that outlived their wrapper.
+	// commands under an overlapping key that outlived their wrapper, whether somebody buried it yet or not.
 	Keepers(key Key) ([]Keeper, error)
 	// Ticket returns a ticket, nil if there is none.
 	Ticket(id string) (*Ticket, error)
@@ -150,8 +153,9 @@ type Fence interface {
 type Keeper struct {
 	PID     int64
 	Name    string  // what it runs, for people
-	Orphan  bool    // the command of a holder that was buried, not a process that has the fence open
+	Orphan  bool    // a command that is noted without a holder, not a process that has the fence open
 	Process *Holder // to watch for its end; nil if only the pid is known
+	Key     Key     // which of the keys asked for it is in the way of; "" if that is not known
 	Own     bool    // it is this process, which inherited the fence, or one that it was started from
 }
 

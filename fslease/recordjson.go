@@ -258,12 +258,12 @@ func keyStrings(keys []Key) []string {
 	return out
 }
 
-// A CommandNote is a command that runs under leases: holders/<id>.command.json while its holder lives,
-// orphans/<id>.json once that was buried.
+// A CommandNote is a command that runs under leases: holders/<id>.command.json while its holder lives, orphans/<id>.json
+// once that was buried, and where the command runs under a lease that is somebody else's.
 type CommandNote struct {
 	Keys       []Key
 	Generation int64
-	Process    Holder // id is the holder's, evidence pid
+	Process    Holder // evidence pid; id is that of the file's name
 }
 
 // Overlaps reports whether one of the note's keys overlaps one of keys.

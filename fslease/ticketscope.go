@@ -2,6 +2,7 @@ package fslease
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -116,33 +117,30 @@ func (m *Manager) inScope(r Reader, keys []Key, token func(string) int64) (own [
 	return own, rest, nil
 }
 
-// FenceInScope takes the fence of keys in the scope of a ticket, as InScope returned them, within limit (0:
-// at once or not at all), for work that the ticket's session does there. The records stay the ticket's. That
-// the session is still active is checked once more when the fence is had. Without keys it only checks, which
-// tells after the work whether it was lost meanwhile.
-func (m *Manager) FenceInScope(ctx context.Context, own []Record, take []Key, limit time.Duration, tell func(*HeldError)) (Fence, error) {
+// FenceUnder takes the fence of keys for work under leases of others, or of a ticket as InScope returned them, within limit (0: at once or
+// not at all). take are those of their keys under whose fence the caller does not run already: all or none. The records stay what they are.
+// That they are current is checked once more when the fence is had. Without keys it only checks, which tells after the work whether one
+// was lost meanwhile.
+func (m *Manager) FenceUnder(ctx context.Context, own []Record, take []Key, limit time.Duration, tell func(*HeldError)) (Fence, error) {
 	keys := make([]Key, len(own))
 	for i, rec := range own {
 		keys[i] = rec.Key
 	}
-	return m.fenceIf(ctx, keys, take, limit, tell, func(r Reader) error {
+	check := func(r Reader) error {
 		for _, rec := range own {
 			if _, err := m.current(r, rec.Key, rec.Generation); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-}
-
-// fenceIf takes the fence of those keys that are to be taken, if check allows it before and after.
-func (m *Manager) fenceIf(ctx context.Context, keys, take []Key, limit time.Duration, tell func(*HeldError), check func(Reader) error) (Fence, error) {
+	}
 	if err := check(m.ledger.View(ctx)); err != nil {
 		return nil, err
 	}
 	var fence Fence
 	if len(take) > 0 {
-		f, err := m.awaitFence(ctx, take, limit, nil, tell)
+		want := fencing{keys: take, of: slices.DeleteFunc(slices.Clone(own), func(rec Record) bool { return !slices.Contains(take, rec.Key) })}
+		f, err := m.awaitFence(ctx, want, limit, nil, tell)
 		if err != nil {
 			return nil, err
 		}

@@ -90,13 +90,14 @@ func (m *Manager) current(r Reader, key Key, token int64) (Record, error) {
 // joined says that the caller runs under the fence already (it inherited it, or its leases hold the key).
 // The fence is nil then. It waits as long as ctx lasts.
 func (m *Manager) Fenced(ctx context.Context, key Key, token int64, joined bool, tell func(*HeldError)) (Fence, error) {
-	keys := []Key{key}
-	take := keys
-	if joined {
-		take = nil
+	rec, err := m.Current(ctx, key, token)
+	if err != nil {
+		return nil, err
 	}
-	return m.fenceIf(ctx, keys, take, Forever, tell, func(r Reader) error {
-		_, err := m.current(r, key, token)
-		return err
-	})
+	rec.Key = key // of a reservation around it the fence of this key alone is taken
+	var take []Key
+	if !joined {
+		take = []Key{key}
+	}
+	return m.FenceUnder(ctx, []Record{rec}, take, Forever, tell)
 }

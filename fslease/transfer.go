@@ -16,7 +16,7 @@ func (m *Manager) Transfer(ctx context.Context, key Key, token int64, to Handove
 		if err != nil || keepers == nil {
 			return rec, err
 		}
-		held := heldByFence(key, keepers)
+		held := heldByFence([]Key{key}, keepers)
 		if held.Own {
 			return Record{}, held
 		}
@@ -47,7 +47,7 @@ func (m *Manager) tryTransfer(ctx context.Context, key Key, token int64, to Hand
 		if err != nil {
 			return err
 		}
-		fence, in, err := m.ledger.TryFence(ctx, []Key{key})
+		fence, in, err := m.tryFence(ctx, fencing{[]Key{key}, []Record{old}})
 		if err != nil {
 			return err
 		}

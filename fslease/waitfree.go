@@ -49,7 +49,7 @@ func (a *acquisition) surveyFree(view Reader, key Key) (finding, error) {
 	}
 	keepers, err := view.Keepers(key)
 	if err == nil && len(keepers) > 0 {
-		f.held = heldByFence(key, keepers)
+		f.held = heldByFence(a.keys, keepers)
 		f.refused = f.held.Own
 		f.interest = Interest{Keepers: keepers}
 	}

@@ -70,7 +70,7 @@ func (l *Ledger) failSelf(err error) error {
 
 const asOwner = "work as its owner, or make a shared ledger for a group (lease init --shared)"
 
-const tooFewFiles = "this process may open too few files: raise ulimit -n, 64 is plenty"
+const tooFewFiles = "this process may open too few files: raise ulimit -n, 64 is plenty for a few keys, and each one more takes two"
 
 // damaged says that a record is not what it should be.
 func (l *Ledger) damaged(name string, key fslease.Key, err error) error {

@@ -137,6 +137,24 @@ func (r *reader) Keepers(key fslease.Key) ([]fslease.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	states, err := r.Overlapping(key)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range states {
+		cur := st.Current()
+		if cur == nil || r.l.Probe(cur.Holder).Life != fslease.Dead {
+			continue
+		}
+		k, err := r.l.Working(cur.Holder) // nobody has buried the holder yet, and noted its command
+		if err != nil {
+			return nil, err
+		}
+		if k != nil && !slices.ContainsFunc(keepers, func(o fslease.Keeper) bool { return o.PID == k.PID }) {
+			k.Key = key
+			keepers = append(keepers, *k)
+		}
+	}
 	return keepers, nil
 }
 
@@ -146,28 +164,27 @@ func (l *Ledger) keepers(keys []fslease.Key) ([]fslease.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	pids, err := l.fencePids(keys)
+	pids, at, err := l.fencePids(keys)
 	if err != nil {
 		return nil, err
 	}
-	for _, pid := range pids {
+	for i, pid := range pids {
 		if !slices.ContainsFunc(keepers, func(k fslease.Keeper) bool { return k.PID == int64(pid) }) {
 			own := pid == os.Getpid() || l.opt.Processes.Ancestor(pid)
-			keepers = append(keepers, fslease.Keeper{PID: int64(pid), Name: commandName(pid), Own: own})
+			keepers = append(keepers, fslease.Keeper{PID: int64(pid), Name: commandName(pid), Own: own, Key: at[i]})
 		}
 	}
 	return keepers, nil
 }
 
 // fencePids looks through the descriptors of all processes that may be seen for locks on the fences that
-// overlap keys: those of the keys and of what is below them, and exclusive ones of their ancestors.
-func (l *Ledger) fencePids(keys []fslease.Key) ([]int, error) {
+// overlap keys: those of the keys and of what is below them, and exclusive ones of their ancestors. at are the keys in whose way they are.
+func (l *Ledger) fencePids(keys []fslease.Key) (pids []int, at []fslease.Key, err error) {
 	root := l.realPath()
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil, nil // nothing can be seen
+		return nil, nil, nil // nothing can be seen
 	}
-	var pids []int
 	for _, d := range dirs {
 		pid, err := strconv.Atoi(d.Name())
 		if err != nil {
@@ -181,11 +198,14 @@ func (l *Ledger) fencePids(keys []fslease.Key) ([]int, error) {
 			link, err := os.Readlink("/proc/" + d.Name() + "/fd/" + fd.Name())
 			if err == nil && fenceOverlaps(link, root, keys) && locks(d.Name(), fd.Name(), link, root, keys) && (pid != os.Getpid() || inherited(fd.Name())) {
 				pids = append(pids, pid)
+				at = append(at, inTheWay(keys, func(one []fslease.Key) bool {
+					return fenceOverlaps(link, root, one) && locks(d.Name(), fd.Name(), link, root, one)
+				}))
 				break
 			}
 		}
 	}
-	return pids, nil
+	return pids, at, nil
 }
 
 // fenceOverlaps reports whether a link leads to the fence of a key that overlaps one of keys.

@@ -3,7 +3,10 @@ package ledgerfs
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"fslease/fslease"
 )
@@ -14,13 +17,21 @@ func (l *Ledger) InheritedFence(key fslease.Key) bool {
 	if l.attach() != nil {
 		return false
 	}
-	var fences []string
-	for _, k := range append(key.Ancestors(), key) {
-		fences = append(fences, l.realPath()+"/"+fencePath(k))
+	here := fencesHere()
+	if len(here) == 0 {
+		return false
 	}
-	for fd, link := range fencesHere() {
-		if slices.Contains(fences, link) && keepsExclusive(fd) {
-			return true
+	for _, k := range append(key.Ancestors(), key) {
+		kept, err := l.fsys.Stat(fencePath(k))
+		if err != nil {
+			continue // nobody has a fence that is not there
+		}
+		for fd := range here {
+			var st unix.Stat_t
+			n, _ := strconv.Atoi(fd)
+			if unix.Fstat(n, &st) == nil && sameFile(st, kept) && keepsExclusive(fd) {
+				return true // by whatever path it was opened
+			}
 		}
 	}
 	return false
@@ -54,7 +65,7 @@ func keepsExclusive(fd string) bool {
 }
 
 // UnderFence reports whether this process runs under a fence in the way of keys: it inherited that of an overlapping
-// key, or descends from a command that outlived its wrapper. Whoever takes keys waits for its end.
+// key, or descends from a command that is noted in orphans/. Whoever takes keys waits for its end.
 func (l *Ledger) UnderFence(keys []fslease.Key) bool {
 	if l.attach() != nil {
 		return false
@@ -72,6 +83,6 @@ func (l *Ledger) UnderFence(keys []fslease.Key) bool {
 			return true
 		}
 	}
-	orphans, _ := l.orphans(keys, false)
+	orphans, _ := l.orphans(keys, false) // what cannot be read keeps the next holder from its fence, which says so
 	return slices.ContainsFunc(orphans, func(k fslease.Keeper) bool { return k.Own })
 }

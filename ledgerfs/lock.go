@@ -80,11 +80,11 @@ func (l *Ledger) lock(name string, exclusive bool, wait time.Duration, missing f
 		if err == unix.EWOULDBLOCK {
 			if wait == 0 {
 				f.unlock()
-				return nil, l.busy(name)
+				return nil, l.busy(name, "locked just now", "try again")
 			}
 			var late bool
 			if late, err = f.waitFor(how, deadline); late {
-				return nil, l.busy(name)
+				return nil, l.stuck(name)
 			}
 		}
 		if err == nil {
@@ -132,15 +132,18 @@ func (f *lockedFile) waitFor(how int, deadline time.Time) (late bool, err error)
 	}
 }
 
-// busy names who has the lock: most likely a process that was stopped while it held it.
-func (l *Ledger) busy(name string) error {
+// stuck names who has the lock: most likely a process that was stopped while it held it.
+func (l *Ledger) stuck(name string) error {
 	who := ""
 	if pids := l.lockOwners(name); len(pids) > 0 {
 		who = " by pid " + strings.Trim(fmt.Sprint(pids), "[]")
 	}
-	return &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: l.file(name),
-		What: fmt.Sprintf("%s is busy: locked%s for longer than a change takes", l.file(name), who),
-		Hint: "a process that was stopped (kill -STOP, ^Z) while it changed a record holds it: continue or end that process"}
+	return l.busy(name, "locked"+who+" for longer than a change takes",
+		"a process that was stopped (kill -STOP, ^Z) while it changed a record holds it: continue or end that process")
+}
+
+func (l *Ledger) busy(name, what, hint string) error {
+	return &fslease.RepositoryError{Fault: fslease.FaultBusy, Path: l.file(name), What: l.file(name) + " is busy: " + what, Hint: hint}
 }
 
 // makeEmpty makes an empty file with the mode and owner of the ledger; that somebody else did is fine.

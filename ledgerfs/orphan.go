@@ -17,7 +17,8 @@ func (p *Presence) NoteCommand(records []fslease.Record, command fslease.Holder)
 	return p.l.saveNote(commandPath(p.holder.ID), c)
 }
 
-// commandNote is holders/<id>.command.json, and orphans/<id>.json once its holder was buried.
+// commandNote is holders/<id>.command.json, or orphans/<id>.json: what a successor waits for although no holder names it, once
+// the holder was buried, or because the command runs under somebody else's lease.
 type commandNote = fslease.CommandNote
 
 // newNote is about a command that runs under leases.
@@ -92,7 +93,48 @@ func (l *Ledger) noteOrphan(h fslease.Holder) error {
 	return err
 }
 
-// orphans returns the commands that outlived their wrapper and run under a key that overlaps one of keys.
+// keeper is a command that works under key as one who keeps others out.
+func (l *Ledger) keeper(command fslease.Holder, key fslease.Key) fslease.Keeper {
+	return fslease.Keeper{
+		PID: command.PID, Name: commandName(int(command.PID)), Orphan: true, Process: &command, Key: key,
+		Own: l.isSelf(command) || l.opt.Processes.Ancestor(int(command.PID)),
+	}
+}
+
+// inTheWay returns the first of keys that overlaps something.
+func inTheWay(keys []fslease.Key, overlaps func([]fslease.Key) bool) fslease.Key {
+	for _, k := range keys {
+		if overlaps([]fslease.Key{k}) {
+			return k
+		}
+	}
+	return ""
+}
+
+// Working returns the command that works for h: the one that was noted beside its liveness file, or h itself if it is a command.
+func (l *Ledger) Working(h fslease.Holder) (*fslease.Keeper, error) {
+	command := h
+	switch {
+	case h.Evidence == fslease.EvidenceLock && fslease.ValidHolderID(h.ID):
+		note, err := l.readNote(commandPath(h.ID))
+		if err != nil || note == nil {
+			return nil, err
+		}
+		command = note.Process
+	case h.Evidence != fslease.EvidencePid || !h.Exec:
+		return nil, nil
+	}
+	if l.opt.Processes.Judge(command, l.local()).Life != fslease.Alive {
+		return nil, nil // only its fence counts
+	}
+	k := l.keeper(command, "")
+	if k.Own {
+		return nil, nil
+	}
+	return &k, nil
+}
+
+// orphans returns the commands in orphans/ that run under a key which overlaps one of keys.
 // Where it cannot be told whether one still runs (another namespace) only its fence counts.
 // With clear, the notes of those that are proven gone are removed.
 func (l *Ledger) orphans(keys []fslease.Key, clear bool) ([]fslease.Keeper, error) {
@@ -116,13 +158,9 @@ func (l *Ledger) orphans(keys []fslease.Key, clear bool) ([]fslease.Keeper, erro
 		if note == nil || !note.Overlaps(keys) {
 			continue
 		}
-		v := l.opt.Processes.Judge(note.Process, l.local())
-		switch v.Life {
+		switch l.opt.Processes.Judge(note.Process, l.local()).Life {
 		case fslease.Alive:
-			p := note.Process
-			keepers = append(keepers, fslease.Keeper{
-				PID: p.PID, Name: commandName(int(p.PID)), Orphan: true, Process: &p, Own: l.isSelf(p) || l.opt.Processes.Ancestor(int(p.PID)),
-			})
+			keepers = append(keepers, l.keeper(note.Process, inTheWay(keys, note.Overlaps)))
 		case fslease.Dead:
 			if clear {
 				if err := l.fsys.Remove(orphansDir + "/" + n); err != nil && !errors.Is(err, fs.ErrNotExist) {

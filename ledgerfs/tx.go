@@ -149,9 +149,6 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 		if err := t.l.noteOrphan(rec.Holder); err != nil {
 			return err
 		}
-		if err := t.l.noteExec(rec); err != nil {
-			return err
-		}
 	}
 	// Under the key's own lock nothing has changed since it was read.
 	st, known := t.loaded[rec.Key]
@@ -162,6 +159,9 @@ func (t *tx) Bury(rec fslease.Record, tomb fslease.Tombstone) error {
 	}
 	name := tombstonePath(rec.Key)
 	if st.Tomb == nil || st.Tomb.Generation < tomb.Generation {
+		if err := t.l.noteExec(rec); err != nil {
+			return err
+		}
 		c := durable
 		if tomb.Reason != fslease.ReasonBroken && tomb.Reason != fslease.ReasonTransferred {
 			c = t.care(rec, c)

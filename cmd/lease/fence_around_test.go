@@ -38,29 +38,35 @@ func TestTokensOfAnotherLedgerMeanNothing(t *testing.T) {
 		}, []string{"run", "k"}, "", nil},
 		"both are free here": {func(*Ledger) {}, []string{"run", "k"}, `run k -- sh -c 'test "$LEASE_KEYS" = k=1 && lease check k --token 1'`, []int{0}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			here, other := NewLedger(t), NewLedger(t)
-			c.stage(here)
-			if strings.Contains(c.outer[1], "ticket") {
-				ticket(other)
-			}
-			if c.inner == "" { // it is to wait, and to run when the other one has ended
-				inner := other.Start(append(c.outer, "--", "sh", "-c", "cd "+shellQuote(here.Work)+" && exec lease --ledger "+shellQuote(here.Dir)+" fenced k --token 1 -- sh -c 'echo $$ >second'")...)
-				inner.UntilStderr("still kept by")
-				if here.File("second") != "" {
-					t.Fatal("two work at once")
+		for how, lease := range map[string]func(dir string) string{
+			"option":      func(dir string) string { return "lease --ledger " + dir },
+			"environment": func(dir string) string { return "LEASE_LEDGER=" + dir + " lease" },
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				here, other := NewLedger(t), NewLedger(t)
+				lease := lease(shellQuote(here.Dir))
+				c.stage(here)
+				if strings.Contains(c.outer[1], "ticket") {
+					ticket(other)
 				}
-				here.Sh("echo >done").Want(t, 0)
-				inner.Wait().Want(t, 0)
-				return
-			}
-			r := other.Run(append(c.outer, "--", "sh", "-c", "cd "+shellQuote(here.Work)+" && lease --ledger "+shellQuote(here.Dir)+" "+c.inner+"; echo $? >code")...)
-			code, _ := strconv.Atoi(strings.TrimSpace(here.File("code")))
-			if !slices.Contains(c.codes, code) || here.File("ran") != "" || strings.Contains(r.Stderr, "itself") {
-				t.Errorf("want one of %v, got %d\n%v", c.codes, code, r)
-			}
-		})
+				if c.inner == "" { // it is to wait, and to run when the other one has ended
+					inner := other.Start(append(c.outer, "--", "sh", "-c", "cd "+shellQuote(here.Work)+" && "+lease+" fenced k --token 1 -- sh -c 'echo $$ >second'")...)
+					inner.UntilStderr("still kept by")
+					if here.File("second") != "" {
+						t.Fatal("two work at once")
+					}
+					here.Sh("echo >done").Want(t, 0)
+					inner.Wait().Want(t, 0)
+					return
+				}
+				r := other.Run(append(c.outer, "--", "sh", "-c", "cd "+shellQuote(here.Work)+" && "+lease+" "+c.inner+"; echo $? >code")...)
+				code, _ := strconv.Atoi(strings.TrimSpace(here.File("code")))
+				if !slices.Contains(c.codes, code) || here.File("ran") != "" || strings.Contains(r.Stderr, "itself") {
+					t.Errorf("want one of %v, got %d\n%v", c.codes, code, r)
+				}
+			})
+		}
 	}
 }
 

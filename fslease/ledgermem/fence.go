@@ -46,12 +46,25 @@ func (s *Store) keepers(plan []fslease.KeyLock) []fslease.Keeper {
 		}
 		for _, h := range f.parts {
 			self := h.self
-			keepers = append(keepers, fslease.Keeper{PID: self.PID, Name: self.User, Process: &self})
+			keepers = append(keepers, fslease.Keeper{PID: self.PID, Name: self.User, Process: &self, Key: f.inTheWayOf(plan)})
 		}
 	}
 	slices.SortFunc(keepers, func(a, b fslease.Keeper) int { return int(a.PID - b.PID) })
 	return slices.CompactFunc(keepers, func(a, b fslease.Keeper) bool { return a.PID == b.PID })
 }
+
+// inTheWayOf returns the first key that plan wants for itself and f excludes.
+func (f *fenceBody) inTheWayOf(plan []fslease.KeyLock) fslease.Key {
+	for _, l := range plan {
+		if l.Exclusive && f.excludes(fslease.LockPlan([]fslease.Key{l.Key})) {
+			return l.Key
+		}
+	}
+	return ""
+}
+
+// Working returns nil: the processes of this ledger start no commands.
+func (h *Handle) Working(fslease.Holder) (*fslease.Keeper, error) { return nil, nil }
 
 func (f *fenceBody) excludes(plan []fslease.KeyLock) bool {
 	for _, a := range f.plan {

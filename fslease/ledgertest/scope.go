@@ -165,11 +165,11 @@ var scopeCases = []testCase{
 		}
 		own, _, err = m.InScope(s.Context(), keys("repo/api/v2"), have(1))
 		s.ok(err)
-		fence, err := m.FenceInScope(s.Context(), own, keys("repo/api/v2"), 0, nil)
+		fence, err := m.FenceUnder(s.Context(), own, keys("repo/api/v2"), 0, nil)
 		s.ok(err)
-		_, err = m.FenceInScope(s.Context(), own, keys("repo/api/v2"), 0, nil)
+		_, err = m.FenceUnder(s.Context(), own, keys("repo/api/v2"), 0, nil)
 		s.is(err, fslease.ErrHeld)
-		_, err = m.FenceInScope(s.Context(), own, nil, 0, nil) // joined
+		_, err = m.FenceUnder(s.Context(), own, nil, 0, nil) // joined
 		s.ok(err)
 		s.ok(s.fence(l, "repo/api/v3").Unlock())
 		if cur := s.load(l, "repo/api/v2").Current(); cur != nil {
@@ -181,7 +181,7 @@ var scopeCases = []testCase{
 		_, _, err = m.InScope(s.Context(), keys("z"), have(7))
 		s.lost("a token that was never given out", err)
 		s.act(m, "42", fslease.Act{Verb: fslease.VerbReview, Token: 1}, fslease.Review)
-		_, err = m.FenceInScope(s.Context(), own, nil, 0, nil)
+		_, err = m.FenceUnder(s.Context(), own, nil, 0, nil)
 		s.lost("work in a session that has ended", err)
 		s.ok(fence.Unlock())
 		_, _, err = m.InScope(s.Context(), keys("z"), have(1))

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,24 +52,30 @@ var (
 )
 
 // forgetOthers removes what the environment says of leases of another ledger than the one at path: tokens are small
-// numbers, and keys have common names. What somebody has set by hand beside --ledger stays.
+// numbers, and keys have common names. LEASE_LEDGER does not say whose they are: by that a command inside is told which ledger
+// to work on. What somebody has set by hand stays: keys without a ledger, and a token that is none of the keys'.
 func forgetOthers(path string) {
-	around := os.Getenv("LEASE_LEDGER")
-	if around == "" || os.Getenv("LEASE_KEYS") == "" || sameFile(around, path) {
+	around := os.Getenv("LEASE_KEYS_LEDGER")
+	if around == "" || !differ(around, path) {
 		return
 	}
-	for _, name := range []string{"LEASE_KEY", "LEASE_TOKEN", "LEASE_KEYS", "LEASE_HOLDER", "LEASE_TICKET"} {
+	names := []string{"LEASE_KEYS", "LEASE_KEYS_LEDGER"}
+	if token, err := strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64); err == nil && under()[fslease.Key(os.Getenv("LEASE_KEY"))] == token {
+		names = append(names, "LEASE_KEY", "LEASE_TOKEN", "LEASE_HOLDER", "LEASE_TICKET")
+	}
+	for _, name := range names {
 		_ = os.Unsetenv(name) // cannot fail with these names
 	}
 }
 
-func sameFile(a, b string) bool {
+// differ reports whether two paths are certainly not the same folder. One that is not there may have another name here, in a container.
+func differ(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
+		return false
 	}
 	first, err := os.Stat(a)
 	second, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(first, second)
+	return err == nil && (errors.Is(err2, fs.ErrNotExist) || err2 == nil && !os.SameFile(first, second))
 }
 
 // heldHere returns the leases that this process runs under, as its environment names them.
@@ -99,6 +107,7 @@ func environment(path string, records []fslease.Record) []string {
 		"LEASE_KEY=" + string(first.Key),
 		"LEASE_TOKEN=" + strconv.FormatInt(first.Generation, 10),
 		"LEASE_KEYS=" + formatHeld(held),
+		"LEASE_KEYS_LEDGER=" + path,
 	}
 	if first.Holder.IsTicket() {
 		own = append(own, "LEASE_TICKET="+first.Holder.Ticket)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,19 +46,8 @@ func (c *call) fenced(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fence, err := c.enterFence(l, rec, signals)
-	if err != nil {
-		return err
-	}
-	fences := fenceSetOf(fence)
-	status, err := c.runIn(l, fences, []fslease.Record{rec}, false)
-	if err != nil {
-		return err
-	}
-	c.exit = status.Code
-	// Joining checks the token and takes nothing.
-	_, err = l.leases.Fenced(ctx.Context, key, token, true, nil)
-	return c.heldThroughout(err)
+	rec.Key = key // of a reservation around it the fence of this key alone is taken
+	return c.runUnder(l, runOptions{request: fslease.Request{Wait: fslease.Forever}, conflict: 75}, []fslease.Record{rec}, signals)
 }
 
 // heldThroughout returns what the look at a token found after its command had ended. Where nothing could be
@@ -69,24 +59,22 @@ func (c *call) heldThroughout(err error) error {
 	return fmt.Errorf("the command ended with exit code %d, but whether its token was current until then cannot be told: %w", c.exit, err)
 }
 
-// runIn runs the command under the fences of others' leases that this process holds for it. If the command ended
-// by itself they are unlocked, for whatever it left running too; after any other end, and always with tree, they
-// last until the last process that inherited them is gone.
-func (c *call) runIn(l *opened, fences fenceSet, records []fslease.Record, tree bool) (child.Status, error) {
-	process, err := child.Start(child.Command{Argv: c.argv, Env: environment(l.Path(), records), Inherit: fences.descriptors()})
+// runIn runs the command under the fence of others' leases that this process holds for it. If the command ended
+// by itself it is unlocked, for whatever it left running too; after any other end, and always with tree, it
+// lasts until the last process that inherited it is gone.
+func (c *call) runIn(l *opened, fence borrowed, records []fslease.Record, tree bool) (child.Status, error) {
+	process, err := child.Start(child.Command{Argv: c.argv, Env: environment(l.Path(), records), Inherit: fence.descriptors()})
 	if err != nil {
-		_ = fences.Unlock()
+		_ = fence.Unlock()
 		return child.Status{}, err
 	}
-	if len(fences) > 0 { // who joins a fence has a note around it
-		forget := c.noteFenced(l, records, process)
-		defer forget()
-	}
+	forget := c.noteFenced(l, records, process)
+	defer forget()
 	status := process.Wait()
 	if endedByItself(process, status) && !tree {
-		_ = fences.Unlock() // what fails here keeps the fence, which is the safe side
+		_ = fence.Unlock() // what fails here keeps the fence, which is the safe side
 	} else {
-		_ = fences.Close()
+		_ = fence.Close()
 	}
 	return status, nil
 }
@@ -99,30 +87,57 @@ func endedByItself(process *child.Process, status child.Status) bool {
 	return !bySignal && status.Code != lostCode && !process.Disturbed()
 }
 
-// noteFenced notes which process the command is, for a successor to wait for. What it returns forgets that.
+// noteFenced notes which process the command is, for a successor to wait for. What it returns forgets that. Who joins a fence
+// is noted too: by LEASE_KEYS also what was left behind joins one, and that may outlast whoever keeps it.
 func (c *call) noteFenced(l *opened, records []fslease.Record, process *child.Process) (forget func()) {
-	command, err := l.processes.Child(process.PID())
-	if err == nil {
-		forget, err = l.NoteFenced(records, command)
-	}
-	if err != nil {
-		if !errors.Is(err, procinfo.ErrNoProcess) {
-			c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
+	var saved func()
+	noted := c.note(l, process, func(command fslease.Holder) (err error) {
+		saved, err = l.NoteFenced(records, command)
+		return err
+	})
+	return func() {
+		if <-noted; saved != nil {
+			saved()
 		}
-		return func() {}
 	}
-	return forget
 }
 
-// enterFence takes the fence of a lease, or joins it, and then returns nil.
-func (c *call) enterFence(l *opened, rec fslease.Record, signals *child.Signals) (fslease.Fence, error) {
-	joined, err := l.joins(signals.Context(), rec)
-	if err != nil {
-		return nil, err
+// note finds out which process the command is, and saves that unless it is gone already. It returns a channel that is
+// closed then: the ledger may hang, and who watches over the command does not wait.
+func (c *call) note(l *opened, process *child.Process, save func(fslease.Holder) error) (noted <-chan struct{}) {
+	done := make(chan struct{})
+	command, err := l.processes.Child(process.PID()) // while its pid is certainly its own
+	go func() {
+		defer close(done)
+		if err == nil {
+			err = save(command)
+		}
+		c.unnoted(err)
+	}()
+	runtime.Gosched() // begun now: on one processor it would wait until the wait for the command is seen to last
+	return done
+}
+
+// unnoted says that a command could not be noted. One that is gone needs no note.
+func (c *call) unnoted(err error) {
+	if err != nil && !errors.Is(err, procinfo.ErrNoProcess) {
+		c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
 	}
-	w := c.waiting()
-	defer w.done()
-	return l.leases.Fenced(signals.Context(), rec.Key, rec.Generation, joined, w.tell)
+}
+
+// execNoted lets the command take this process's place under leases of others, for whose successors it is noted. records are all
+// that it runs under. The fence lasts until the last process that inherited it is gone. What comes back is an error.
+func (c *call) execNoted(l *opened, others, records []fslease.Record, fence borrowed) error {
+	self, err := l.processes.Self()
+	forget := func() {}
+	if err == nil {
+		forget, err = l.NoteFenced(others, self)
+	}
+	c.unnoted(err)
+	err = child.Exec(child.Command{Argv: c.argv, Env: environment(l.Path(), records), Inherit: fence.descriptors()})
+	_ = fence.Unlock()
+	forget()
+	return err
 }
 
 // joins reports whether this process runs under the fence of a lease already, so that it would wait for

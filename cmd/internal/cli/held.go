@@ -52,8 +52,8 @@ func shortCommand(argv []string) []string {
 func heldHint(e *fslease.HeldError) string {
 	key := shellWord(string(e.Key))
 	switch {
-	case e.Lost:
-		return "let this command end: what it did is waited for, and nothing it does from now on is under its lease"
+	case e.UnderFence:
+		return "let this command end: it is waited for; a lease that it has still is joined with lease run --reentrant, or lease fenced"
 	case len(e.Reserved) > 0 && e.Reason != "":
 		return e.Reason + ": lease run takes the fence alone, lease fenced works under the token of the key"
 	case len(e.Reserved) > 0:

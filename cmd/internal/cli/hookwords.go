@@ -100,7 +100,7 @@ func hookHint(result githook.Result) string {
 		return fmt.Sprintf("lease wait %s waits until it is free; if the ticket is yours, set LEASE_TICKET=%s and LEASE_TOKEN; %s",
 			shellWord(string(first.Lease.Key)), shellWord(holder.Ticket), bypass)
 	default:
-		return fmt.Sprintf("lease wait %[1]s waits until it is free; if the token is yours: lease fenced %[1]s --token %[2]d -- %[3]s; %[4]s",
-			shellWord(string(first.Lease.Key)), first.Lease.Generation, git, bypass)
+		return fmt.Sprintf("lease wait %[1]s waits until it is free; if you have its token: lease fenced %[1]s --token TOKEN -- %[2]s; %[3]s",
+			shellWord(string(first.Lease.Key)), git, bypass)
 	}
 }

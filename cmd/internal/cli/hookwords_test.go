@@ -61,11 +61,11 @@ func TestHookHint(t *testing.T) {
 	mine := outside
 	mine.Ticket = "a b"
 	for want, result := range map[string]githook.Result{
-		"lease wait 'repo/b c' waits until it is free; if the token is yours: lease fenced 'repo/b c' --token 0 -- git push; git push --no-verify goes past this check": held("repo/b c", fslease.Holder{Kind: fslease.KindProcess}),
-		"lease wait repo waits until it is free; if the ticket is yours, set LEASE_TICKET='$x' and LEASE_TOKEN; git push --no-verify goes past this check":              held("repo", fslease.Holder{Kind: fslease.KindTicket, Ticket: "$x"}),
-		"the hook is strict: start a ticket that declares it, and set LEASE_TICKET and LEASE_TOKEN; git commit --no-verify goes past this check":                        outside,
-		"lease ticket show 'a b' lists the scope; git commit --no-verify goes past this check":                                                                          mine,
-		"lease doctor says what is wrong; git config lease.onError allow lets pass what cannot be told; git commit --no-verify goes past this check":                    {Hook: githook.PreCommit, Answer: githook.CannotTell},
+		"lease wait 'repo/b c' waits until it is free; if you have its token: lease fenced 'repo/b c' --token TOKEN -- git push; git push --no-verify goes past this check": held("repo/b c", fslease.Holder{Kind: fslease.KindProcess}),
+		"lease wait repo waits until it is free; if the ticket is yours, set LEASE_TICKET='$x' and LEASE_TOKEN; git push --no-verify goes past this check":                  held("repo", fslease.Holder{Kind: fslease.KindTicket, Ticket: "$x"}),
+		"the hook is strict: start a ticket that declares it, and set LEASE_TICKET and LEASE_TOKEN; git commit --no-verify goes past this check":                            outside,
+		"lease ticket show 'a b' lists the scope; git commit --no-verify goes past this check":                                                                              mine,
+		"lease doctor says what is wrong; git config lease.onError allow lets pass what cannot be told; git commit --no-verify goes past this check":                        {Hook: githook.PreCommit, Answer: githook.CannotTell},
 	} {
 		if got := hookHint(result); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -132,6 +132,7 @@ var environmentVariables = [][2]string{
 	{"LEASE_KEY", "for the command: the first key, with --ticket ticket:ID"},
 	{"LEASE_TOKEN", "for the command: the token of LEASE_KEY. Of a ticket, it is the token of whoever works on it"},
 	{"LEASE_KEYS", "for the command: every key that it runs under, as KEY=TOKEN, separated by spaces"},
+	{"LEASE_KEYS_LEDGER", "for the command: the ledger that LEASE_KEYS speaks of"},
 	{"LEASE_HOLDER", "for the command: the id of its holder"},
 	{"LEASE_TICKET", "for the command of run --ticket: the ticket. Of a ticket, it says which one is worked on"},
 	{"XDG_STATE_HOME, HOME", "where the user's own ledger is: lease in the state directory, ~/.local/state if none is named"},

@@ -98,7 +98,7 @@ func TestManPageNamesEveryExitCode(t *testing.T) {
 func TestManPageNamesEveryVariable(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	used := map[string]bool{}
-	variable := regexp.MustCompile(`(?:Getenv|LookupEnv)\("([A-Z_]+)"\)|"(LEASE_[A-Z]+)=`)
+	variable := regexp.MustCompile(`(?:Getenv|LookupEnv)\("([A-Z_]+)"\)|"(LEASE_[A-Z_]+)=`)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || path == filepath.Join(root, "internal") || path == filepath.Join(root, "scripts")) {
 			return fs.SkipDir // not part of the command

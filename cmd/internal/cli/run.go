@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"runtime"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -11,7 +11,6 @@ import (
 	"fslease/cmd/internal/child"
 	"fslease/fslease"
 	"fslease/ledgerfs"
-	"fslease/procinfo"
 )
 
 func runCommand(c *call) *cli.Command {
@@ -50,9 +49,11 @@ type runOptions struct {
 	tree      bool // --fence=tree
 	exec      bool
 	reentrant bool
-	conflict  int    // exit code for a key that is held
-	ticket    string // --ticket, "" if it is not given
-	then      string // --then
+	asked     []fslease.Key    // --reentrant: all keys, those that are joined among them
+	conflict  int              // exit code for a key that is held
+	joined    []fslease.Record // --reentrant: leases of others that the command is to run under too
+	ticket    string           // --ticket, "" if it is not given
+	then      string           // --then
 }
 
 func (c *call) runOptions(ctx *cli.Context) (runOptions, error) {
@@ -108,17 +109,20 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 		return err
 	}
 	if len(own) > 0 {
-		return c.runInScope(l, r, own, signals)
+		return c.runUnder(l, r, own, signals)
 	}
 	if r.reentrant {
-		mine, rest, err := l.joined(ctx, r.request.Keys)
+		joined, rest, err := l.joined(ctx, r.request.Keys)
 		if err != nil {
 			return err
 		}
 		if len(rest) == 0 {
-			return c.runJoined(l, r, mine, signals)
+			return c.runUnder(l, r, joined, signals)
 		}
-		r.request.Keys = rest
+		if r.request.Beside, err = l.notJoined(signals.Context(), joined); err != nil {
+			return c.refusedToRun(r, err)
+		}
+		r.asked, r.joined, r.request.Keys = r.request.Keys, joined, rest
 	}
 	if r.exec {
 		return c.runExec(l, r, signals)
@@ -127,17 +131,43 @@ func (c *call) runUnderLease(ctx *cli.Context) error {
 	if err != nil {
 		return c.refusedToRun(r, err)
 	}
-	return c.runHeld(l, r, held{
-		Lease: lease, env: environment(l.Path(), lease.Records()),
+	if err := l.current(signals.Context(), r.joined); err != nil { // one was lost while others were waited for
+		_ = lease.Unfence()
+		_ = lease.Release() // err says what went wrong
+		return err
+	}
+	err = c.runHeld(l, r, held{
+		Lease: lease, env: environment(l.Path(), r.records(lease.Records())), joined: r.joined,
 		end: func(child.Status, error) error { return lease.Release() },
 	})
+	if err != nil || c.exit == lostCode {
+		return err
+	}
+	return c.heldThroughout(l.current(context.Background(), r.joined))
+}
+
+// records are those that the command runs under, in the order in which their keys were asked for.
+func (r runOptions) records(own []fslease.Record) []fslease.Record {
+	if len(r.joined) == 0 {
+		return own
+	}
+	var all []fslease.Record
+	for _, k := range r.asked {
+		for _, rec := range slices.Concat(r.joined, own) {
+			if rec.Key.Covers(k) && !slices.ContainsFunc(all, func(o fslease.Record) bool { return o.Key == rec.Key }) {
+				all = append(all, rec)
+			}
+		}
+	}
+	return all
 }
 
 // A held is a lease that a command is to run under.
 type held struct {
 	*fslease.Lease
-	env []string
-	end func(child.Status, error) error // gives it back after the command's end, or says why it could not start
+	env    []string
+	joined []fslease.Record                // leases of others that it is to run under too
+	end    func(child.Status, error) error // gives it back after the command's end, or says why it could not start
 }
 
 // runHeld runs the command, watches over its lease, and gives that back.
@@ -149,6 +179,10 @@ func (c *call) runHeld(l *opened, r runOptions, h held) error {
 		return err
 	}
 	noted := c.noteCommand(l, h, process)
+	if len(h.joined) > 0 {
+		forget := c.noteFenced(l, h.joined, process)
+		defer forget()
+	}
 	status := c.attend(l, r, h.Lease, process)
 	return c.settle(r, h, process, status, noted)
 }
@@ -188,22 +222,11 @@ func (c *call) settle(r runOptions, h held, process *child.Process, status child
 	return nil
 }
 
-// noteCommand notes which process the command is, for a successor to wait for, unless it is gone already.
-// It returns a channel that is closed then: the ledger may hang, and the watch over the lease does not wait.
-func (c *call) noteCommand(l *opened, h held, process *child.Process) <-chan struct{} {
-	noted := make(chan struct{})
-	command, err := l.processes.Child(process.PID()) // while its pid is certainly its own
-	go func() {
-		defer close(noted)
-		if err == nil {
-			err = h.Presence().(*ledgerfs.Presence).NoteCommand(h.Records(), command)
-		}
-		if err != nil && !errors.Is(err, procinfo.ErrNoProcess) {
-			c.tell("cannot note the command, so only its fence keeps a successor out: %v", err)
-		}
-	}()
-	runtime.Gosched() // begun now: on one processor it would wait until the wait for the command is seen to last
-	return noted
+// noteCommand notes which process the command is, for a successor to wait for.
+func (c *call) noteCommand(l *opened, h held, process *child.Process) (noted <-chan struct{}) {
+	return c.note(l, process, func(command fslease.Holder) error {
+		return h.Presence().(*ledgerfs.Presence).NoteCommand(h.Records(), command)
+	})
 }
 
 // descriptors are those of a fence, for the command to inherit.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -42,7 +43,12 @@ func (c *call) runExec(l *opened, r runOptions, signals *child.Signals) error {
 	if err != nil {
 		return c.refusedToRun(r, err)
 	}
-	err = child.Exec(child.Command{Argv: c.argv, Env: environment(l.Path(), records), Inherit: descriptors(fence)})
+	err = l.current(signals.Context(), r.joined)
+	if err == nil && len(r.joined) > 0 {
+		err = c.execNoted(l, r.joined, r.records(records), borrowed{fence})
+	} else if err == nil {
+		err = child.Exec(child.Command{Argv: c.argv, Env: environment(l.Path(), records), Inherit: descriptors(fence)})
+	}
 	_ = fence.Unlock()
 	for _, rec := range records {
 		_ = l.leases.ReleaseToken(context.Background(), rec.Key, rec.Generation) // err says what went wrong
@@ -71,7 +77,7 @@ func (l *opened) joined(ctx *cli.Context, keys []fslease.Key) (mine []fslease.Re
 			return nil, nil, err
 		case rec == nil:
 			rest = append(rest, k)
-		default:
+		case !slices.ContainsFunc(mine, func(o fslease.Record) bool { return o.Key == rec.Key }):
 			mine = append(mine, *rec)
 		}
 	}
@@ -94,50 +100,21 @@ func (l *opened) lineage(view fslease.Reader, k fslease.Key) (*fslease.Record, e
 	return nil, nil
 }
 
-// runJoined runs the command under leases that others hold for it. They stay what they are when it ends.
-func (c *call) runJoined(l *opened, r runOptions, mine []fslease.Record, signals *child.Signals) error {
-	var fences fenceSet
-	for _, rec := range mine {
-		fence, err := c.enterFence(l, rec, signals)
-		if err != nil {
-			_ = fences.Unlock()
-			return err
-		}
-		fences = append(fences, fenceSetOf(fence)...)
-	}
-	status, err := c.runIn(l, fences, mine, r.tree)
-	c.exit = status.Code
-	return err
-}
+// A borrowed is the fence of leases of others, taken for a command; the zero value is none, where it is joined.
+type borrowed struct{ fslease.Fence }
 
-// A fenceSet is several fences held together, or none.
-type fenceSet []fslease.Fence
-
-// fenceSetOf is the set of one fence, or of none.
-func fenceSetOf(f fslease.Fence) fenceSet {
-	if f == nil {
+func (b borrowed) Unlock() error {
+	if b.Fence == nil {
 		return nil
 	}
-	return fenceSet{f}
+	return b.Fence.Unlock()
 }
 
-func (s fenceSet) Unlock() error { return s.each(fslease.Fence.Unlock) }
-func (s fenceSet) Close() error  { return s.each(fslease.Fence.Close) }
-
-func (s fenceSet) each(f func(fslease.Fence) error) error {
-	var first error
-	for _, fence := range s {
-		if err := f(fence); err != nil && first == nil {
-			first = err
-		}
+func (b borrowed) Close() error {
+	if b.Fence == nil {
+		return nil
 	}
-	return first
+	return b.Fence.Close()
 }
 
-func (s fenceSet) descriptors() []int {
-	var fds []int
-	for _, fence := range s {
-		fds = append(fds, descriptors(fence)...)
-	}
-	return fds
-}
+func (b borrowed) descriptors() []int { return descriptors(b.Fence) }

@@ -29,40 +29,57 @@ func (l *opened) inScope(ctx context.Context, keys []fslease.Key) ([]fslease.Rec
 	return own, err
 }
 
-// runInScope runs the command on keys that are reserved for the ticket on which this process works. The
-// records stay the ticket's; only the fence is taken, or joined where it is held around this process.
-func (c *call) runInScope(l *opened, r runOptions, own []fslease.Record, signals *child.Signals) error {
-	var take []fslease.Key
-	for _, rec := range own {
-		joined, err := l.joins(signals.Context(), rec)
+// notJoined returns those of leases under which this process does not run already, so that it has to take their fence.
+func (l *opened) notJoined(ctx context.Context, leases []fslease.Record) (take []fslease.Record, err error) {
+	for _, rec := range leases {
+		joined, err := l.joins(ctx, rec)
 		if err != nil {
-			return c.refusedToRun(r, err)
+			return nil, err
 		}
 		if !joined {
-			take = append(take, rec.Key)
+			take = append(take, rec)
 		}
+	}
+	return take, nil
+}
+
+// runUnder runs the command under leases that others hold for it, or a ticket on which this process works. The records stay theirs; only
+// the fence is taken, or joined where it is held around this process.
+func (c *call) runUnder(l *opened, r runOptions, own []fslease.Record, signals *child.Signals) error {
+	apart, err := l.notJoined(signals.Context(), own)
+	if err != nil {
+		return c.refusedToRun(r, err)
+	}
+	var take []fslease.Key
+	for _, rec := range apart {
+		take = append(take, rec.Key)
 	}
 	limit := r.request.Wait
 	if r.request.FenceWait != nil {
 		limit = *r.request.FenceWait
 	}
 	w := c.waiting()
-	fence, err := l.leases.FenceInScope(signals.Context(), own, take, limit, w.tell)
+	fence, err := l.leases.FenceUnder(signals.Context(), own, take, limit, w.tell)
 	w.done()
 	if err != nil {
 		return c.refusedToRun(r, err)
 	}
-	fences := fenceSetOf(fence)
 	if r.exec {
-		err := child.Exec(child.Command{Argv: c.argv, Env: environment(l.Path(), own), Inherit: fences.descriptors()})
-		_ = fences.Unlock()
-		return err
+		return c.execNoted(l, own, own, borrowed{fence})
 	}
-	status, err := c.runIn(l, fences, own, r.tree)
+	status, err := c.runIn(l, borrowed{fence}, own, r.tree)
 	if err != nil {
 		return err
 	}
 	c.exit = status.Code
-	_, err = l.leases.FenceInScope(context.Background(), own, nil, 0, nil) // takes nothing: was it lost meanwhile?
-	return c.heldThroughout(err)
+	return c.heldThroughout(l.current(context.Background(), own))
+}
+
+// current fails if one of the leases is not current any more.
+func (l *opened) current(ctx context.Context, leases []fslease.Record) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	_, err := l.leases.FenceUnder(ctx, leases, nil, 0, nil) // takes nothing
+	return err
 }
