@@ -50,15 +50,13 @@ func TestCommandOfAnUnburiedHolder(t *testing.T) {
 		next  []string // TOKEN and PID stand for those
 		env   []string
 	}{
-		"killed, fenced":            {killed("run", "k"), []string{"fenced", "k", "--token", "TOKEN", "--", "sh", "-c", work, "sh", "PID"}, nil},
-		"killed, reentrant":         {killed("run", "k"), []string{"run", "--reentrant", "k", "--", "sh", "-c", work, "sh", "PID"}, []string{"LEASE_KEYS=k=1"}},
-		"killed, reentrant, others": {killed("run", "k"), []string{"run", "--reentrant", "k", "o", "--", "sh", "-c", work, "sh", "PID"}, []string{"LEASE_KEYS=k=1"}},
-		"killed, transfer":          {killed("run", "k"), []string{"transfer", "k", "--token", "TOKEN", "--to-pid", "1"}, nil},
-		"killed, wait":              {killed("run", "k"), []string{"wait", "k"}, nil},
-		"exec, fenced":              {exec, []string{"fenced", "k", "--token", "TOKEN", "--", "sh", "-c", work, "sh", "PID"}, nil},
-		"exec, transfer":            {exec, []string{"transfer", "k", "--token", "TOKEN", "--to-pid", "1"}, nil},
-		"exec in a scope":           {inScope, []string{"run", "k", "--", "sh", "-c", work, "sh", "PID"}, []string{"LEASE_TICKET=7", "LEASE_TOKEN=1"}},
-		"exec, joined":              {joinedExec, []string{"fenced", "k", "--token", "TOKEN", "--", "sh", "-c", work, "sh", "PID"}, nil},
+		"killed, fenced":   {killed("run", "k"), []string{"fenced", "k", "--token", "TOKEN", "--", "sh", "-c", work, "sh", "PID"}, nil},
+		"killed, transfer": {killed("run", "k"), []string{"transfer", "k", "--token", "TOKEN", "--to-pid", "1"}, nil},
+		"killed, wait":     {killed("run", "k"), []string{"wait", "k"}, nil},
+		"exec, fenced":     {exec, []string{"fenced", "k", "--token", "TOKEN", "--", "sh", "-c", work, "sh", "PID"}, nil},
+		"exec, transfer":   {exec, []string{"transfer", "k", "--token", "TOKEN", "--to-pid", "1"}, nil},
+		"exec in a scope":  {inScope, []string{"run", "k", "--", "sh", "-c", work, "sh", "PID"}, []string{"LEASE_TICKET=7", "LEASE_TOKEN=1"}},
+		"exec, joined":     {joinedExec, []string{"fenced", "k", "--token", "TOKEN", "--", "sh", "-c", work, "sh", "PID"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,6 +84,39 @@ func TestCommandOfAnUnburiedHolder(t *testing.T) {
 				t.Errorf("it ran beside %s", l.File("overlap"))
 			}
 		})
+	}
+}
+
+// A command that closed its fence and waits for what it has left behind: that is named in LEASE_KEYS, and waits for nobody.
+func TestNamedNeverWaits(t *testing.T) {
+	needs(t, "python3")
+	const waits = `
+import os, subprocess, time
+os.closerange(3, 1 << 16)
+open("command", "w").write(str(os.getpid()))
+while not os.path.exists("go"): time.sleep(.02)
+subprocess.run(["setsid", "-f", *os.environ["INNER"].split(), "sh", "-c", "echo ran >ran"], stderr=open("said", "w"))
+while not os.path.exists("ran"): time.sleep(.02)`
+	for name, kill := range map[string]bool{"exec": false, "killed": true} {
+		for _, inner := range []string{"lease fenced k --token 1 --", "lease run --reentrant k --", "lease run --reentrant k o --"} {
+			t.Run(name+", "+inner, func(t *testing.T) {
+				t.Parallel()
+				l := NewLedger(t)
+				args := []string{"run", "--exec", "k", "--", "python3", "-c", waits}
+				if kill {
+					args = append(args[:1], args[2:]...)
+				}
+				run := l.Env("INNER=" + inner).Start(args...)
+				command := l.UntilPid("command")
+				if kill {
+					untilNoted(l)
+					run.Kill()
+				}
+				l.Sh("echo >go").Want(t, 0)
+				l.UntilFile("ran")
+				l.until("the command has ended", func() bool { return !alive(command) })
+			})
+		}
 	}
 }
 

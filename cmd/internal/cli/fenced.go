@@ -141,8 +141,8 @@ func (c *call) execNoted(l *opened, others, records []fslease.Record, fence borr
 }
 
 // joins reports whether this process runs under the fence of a lease already, so that it would wait for
-// itself: it inherited it, or LEASE_KEYS names the lease and the fence is kept. (What somebody left behind who has
-// given the fence up is named still, but nobody keeps its successor out.) In the scope of a ticket the fence of a
+// itself: it inherited it, or LEASE_KEYS names the lease, and the fence is kept or the lease's command works without it. (What
+// somebody left behind who has given the fence up is named still, but nobody keeps its successor out.) In the scope of a ticket the fence of a
 // key above is as good, and who runs under that of a key below is refused.
 func (l *opened) joins(ctx context.Context, rec fslease.Record) (bool, error) {
 	if l.InheritedFence(rec.Key) {
@@ -153,10 +153,12 @@ func (l *opened) joins(ctx context.Context, rec fslease.Record) (bool, error) {
 		case h.token != rec.Generation:
 		case h.key == rec.Key, rec.Holder.IsTicket() && h.key.Covers(rec.Key):
 			fence, _, err := l.TryFence(ctx, []fslease.Key{rec.Key})
-			if fence != nil {
-				_ = fence.Unlock() // it is taken in good order, after the token is looked at
+			if fence == nil {
+				return err == nil, err
 			}
-			return fence == nil, err
+			_ = fence.Unlock() // it is taken in good order, after the token is looked at
+			command, err := l.Working(rec.Holder)
+			return command != nil, err
 		case rec.Holder.IsTicket() && rec.Key.Covers(h.key):
 			return false, &fslease.HeldError{Key: rec.Key, Blocking: &rec, Reason: "this command runs under " + string(h.key) + ", so it would wait for itself"}
 		}
