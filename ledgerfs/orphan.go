@@ -66,10 +66,11 @@ func (l *Ledger) NoteFenced(records []fslease.Record, command fslease.Holder) (f
 	return func() { _ = l.fsys.Remove(name) }, nil // what stays is removed by the next who takes the fence
 }
 
-// noteExec notes a command that holds its key itself (run --exec), for it may have closed the fence that it has.
+// noteExec notes a command that holds its key itself (run --exec), for it may have closed the fence that it has. Who gives
+// up by itself has not become that command.
 func (l *Ledger) noteExec(rec fslease.Record) error {
 	h := rec.Holder
-	if !h.Exec || h.Evidence != fslease.EvidencePid || l.opt.Processes.Judge(h, l.local()).Life == fslease.Dead {
+	if !h.Exec || h.Evidence != fslease.EvidencePid || l.isSelf(h) || l.opt.Processes.Judge(h, l.local()).Life == fslease.Dead {
 		return nil
 	}
 	id := newID() // the holder of several keys has a note for each

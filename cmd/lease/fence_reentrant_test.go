@@ -105,6 +105,19 @@ func TestReentrantBesideOthers(t *testing.T) {
 	})
 }
 
+// A command that could not take lease's place leaves no note of it.
+func TestFailedExecLeavesNoNote(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	for _, args := range [][]string{{"run", "--exec", "k"}, {"run", "--exec", "--reentrant", "a"}, {"run", "--exec", "--reentrant", "k", "a"}} {
+		r := l.Sh(`lease acquire --pid $$ a; "$@"; exit $?`, append(append([]string{"lease"}, args...), "--", "./missing")...)
+		r.Want(t, 127)
+		if n := orphans(l); n != 0 {
+			t.Errorf("%v: %d notes are left", args, n)
+		}
+	}
+}
+
 // The ledger may be named by another path inside: the fence that was inherited is the same file.
 func TestInheritedFenceByAnotherPath(t *testing.T) {
 	t.Parallel()

@@ -53,14 +53,20 @@ var (
 
 // forgetOthers removes what the environment says of leases of another ledger than the one at path: tokens are small
 // numbers, and keys have common names. LEASE_LEDGER does not say whose they are: by that a command inside is told which ledger
-// to work on. What somebody has set by hand stays: keys without a ledger, and a token that is none of the keys'.
+// to work on. What somebody has set by hand stays: keys without a ledger, a token that is none of the keys', a ticket that is none of them.
 func forgetOthers(path string) {
 	around := os.Getenv("LEASE_KEYS_LEDGER")
 	if around == "" || !differ(around, path) {
 		return
 	}
-	names := []string{"LEASE_KEYS", "LEASE_KEYS_LEDGER"}
-	if token, err := strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64); err == nil && under()[fslease.Key(os.Getenv("LEASE_KEY"))] == token {
+	names, tokens := []string{"LEASE_KEYS", "LEASE_KEYS_LEDGER"}, under()
+	token, err := strconv.ParseInt(os.Getenv("LEASE_TOKEN"), 10, 64)
+	theirs := err == nil && tokens[fslease.Key(os.Getenv("LEASE_KEY"))] == token
+	if ticket := os.Getenv("LEASE_TICKET"); ticket != "" {
+		_, named := tokens[fslease.TicketKey(ticket)]
+		theirs = theirs && named
+	}
+	if theirs {
 		names = append(names, "LEASE_KEY", "LEASE_TOKEN", "LEASE_HOLDER", "LEASE_TICKET")
 	}
 	for _, name := range names {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +32,41 @@ func TestHeldKeys(t *testing.T) {
 	// What names no lease is left out.
 	if got := parseHeld("x  y= =1 a//b=1 z=0 z=-1 z=99999999999999999999 ok=1 "); !slices.Equal(got, []heldKey{{"ok", 1}}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// What is said of another ledger is forgotten, but not what somebody has set by hand.
+func TestForgetOthers(t *testing.T) {
+	here, other := t.TempDir(), t.TempDir()
+	for name, c := range map[string]struct {
+		of, keys, key, token, ticket string
+		kept                         string // LEASE_KEYS LEASE_KEY LEASE_TOKEN LEASE_TICKET
+	}{
+		"of this ledger":               {here, "k=1", "k", "1", "", "k=1 k 1 "},
+		"of this, by another path":     {here + "/../" + filepath.Base(here), "k=1", "k", "1", "", "k=1 k 1 "},
+		"of another":                   {other, "k=1 j=2", "j", "2", "", "   "},
+		"of another, a ticket":         {other, "ticket:7=3 s=1", "s", "1", "7", "   "},
+		"of one that is not here":      {other + "/gone", "k=1", "k", "1", "", "k=1 k 1 "},
+		"keys by hand":                 {"", "k=1", "k", "1", "", "k=1 k 1 "},
+		"token by hand, inside":        {other, "k=1", "k", "2", "", " k 2 "},
+		"key and token by hand inside": {other, "k=1", "b", "1", "", " b 1 "},
+		"ticket by hand, inside":       {other, "k=1", "k", "1", "7", " k 1 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := []string{"LEASE_KEYS", "LEASE_KEY", "LEASE_TOKEN", "LEASE_TICKET"}
+			for i, value := range []string{c.keys, c.key, c.token, c.ticket} {
+				t.Setenv(names[i], value)
+			}
+			t.Setenv("LEASE_KEYS_LEDGER", c.of)
+			forgetOthers(here)
+			var got []string
+			for _, name := range names {
+				got = append(got, os.Getenv(name))
+			}
+			if strings.Join(got, " ") != c.kept {
+				t.Errorf("%q is left, want %q", strings.Join(got, " "), c.kept)
+			}
+		})
 	}
 }
 
