@@ -105,6 +105,23 @@ func TestReentrantBesideOthers(t *testing.T) {
 	})
 }
 
+// Who is named in LEASE_KEYS joins, also at the very moment at which another one takes the fence that nobody kept.
+func TestNamedJoinAtOnce(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(t)
+	l.Run("acquire", "--ttl", "300s", "k").Want(t, 0)
+	in := l.Env("LEASE_KEYS=k=1")
+	for range 20 {
+		var all [][]string
+		for range contenders {
+			all = append(all, []string{"run", "-n", "--reentrant", "k", "--", "sleep", ".05"})
+		}
+		for _, p := range in.Together(all...) {
+			p.Wait().Want(t, 0)
+		}
+	}
+}
+
 // A command that could not take lease's place leaves no note of it.
 func TestFailedExecLeavesNoNote(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"fslease/cmd/internal/child"
 	"fslease/fslease"
@@ -46,21 +48,15 @@ func (l *opened) notJoined(ctx context.Context, leases []fslease.Record) (take [
 // runUnder runs the command under leases that others hold for it, or a ticket on which this process works. The records stay theirs; only
 // the fence is taken, or joined where it is held around this process.
 func (c *call) runUnder(l *opened, r runOptions, own []fslease.Record, signals *child.Signals) error {
-	apart, err := l.notJoined(signals.Context(), own)
-	if err != nil {
-		return c.refusedToRun(r, err)
+	fence, err := c.borrow(l, own, 0, signals)
+	if held, is := errors.AsType[*fslease.HeldError](err); is && held.Keepers != nil {
+		limit := r.request.Wait
+		if r.request.FenceWait != nil {
+			limit = *r.request.FenceWait
+		}
+		// Somebody may have taken it since it was looked at whether it is to be joined: that is asked again.
+		fence, err = c.borrow(l, own, limit, signals)
 	}
-	var take []fslease.Key
-	for _, rec := range apart {
-		take = append(take, rec.Key)
-	}
-	limit := r.request.Wait
-	if r.request.FenceWait != nil {
-		limit = *r.request.FenceWait
-	}
-	w := c.waiting()
-	fence, err := l.leases.FenceUnder(signals.Context(), own, take, limit, w.tell)
-	w.done()
 	if err != nil {
 		return c.refusedToRun(r, err)
 	}
@@ -73,6 +69,21 @@ func (c *call) runUnder(l *opened, r runOptions, own []fslease.Record, signals *
 	}
 	c.exit = status.Code
 	return c.heldThroughout(l.current(context.Background(), own))
+}
+
+// borrow takes the fences of leases of others within limit, but for those that are joined. It is nil if all are.
+func (c *call) borrow(l *opened, own []fslease.Record, limit time.Duration, signals *child.Signals) (fslease.Fence, error) {
+	apart, err := l.notJoined(signals.Context(), own)
+	if err != nil {
+		return nil, err
+	}
+	var take []fslease.Key
+	for _, rec := range apart {
+		take = append(take, rec.Key)
+	}
+	w := c.waiting()
+	defer w.done()
+	return l.leases.FenceUnder(signals.Context(), own, take, limit, w.tell)
 }
 
 // current fails if one of the leases is not current any more.
