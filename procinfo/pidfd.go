@@ -17,8 +17,12 @@ func openPidfd(pid int) (pidfd, error) {
 	if pid <= 0 || pid > math.MaxInt32 {
 		return -1, unix.EINVAL // the kernel would cut the number to 32 bits
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	return pidfd(fd), err
+	for {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != unix.EINTR { // no kernel says that today
+			return pidfd(fd), err
+		}
+	}
 }
 
 func (fd pidfd) close() { _ = unix.Close(int(fd)) }

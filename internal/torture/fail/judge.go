@@ -34,6 +34,7 @@ func judge(c *steps.Trial) {
 		if missing := c.Missing(); missing != "" {
 			c.Violate("it said that it was done, and is not: %s", missing)
 		}
+	case (r.Code == 75 || r.Code == 125) && strings.Contains(r.Stderr, " is held by ") && slices.ContainsFunc(c.Calls, looks): // nor is he taken over
 	case !slices.Contains(codes(c.Row), r.Code):
 		c.Violate("this is no exit code for trouble with the ledger")
 	case r.Code == 1: // the doctor's: it says what it finds on stdout
