@@ -1,5 +1,7 @@
 package fslease
 
+import "errors"
+
 // processTenure is that of a process: records that name its holder id.
 type processTenure struct {
 	held []Key
@@ -62,9 +64,17 @@ func (p processTenure) end(tx Tx, records []Record) error {
 		err := releaseIn(tx, rec.Key, rec.Generation, p.id)
 		if err == nil {
 			p.gone[rec.Key] = true
-		} else if first == nil {
-			first = err
 		}
+		first = graver(first, err)
+	}
+	return first
+}
+
+// graver returns the error to be reported of two, the first unless that is only a loss: for the other one the ledger may run the
+// update again.
+func graver(first, second error) error {
+	if first == nil || second != nil && errors.Is(first, ErrLost) && !errors.Is(second, ErrLost) {
+		return second
 	}
 	return first
 }

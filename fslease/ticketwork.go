@@ -132,10 +132,7 @@ func (s *sessionTenure) check(tx Tx, records []Record) error {
 
 func (s *sessionTenure) end(tx Tx, records []Record) error {
 	err := s.endSession(tx)
-	if also := s.also.end(tx, records[s.scope:]); err == nil {
-		err = also
-	}
-	return err
+	return graver(err, s.also.end(tx, records[s.scope:]))
 }
 
 func (s *sessionTenure) endSession(tx Tx) error {

@@ -61,6 +61,33 @@ func held(t *testing.T, op, name string, err error) (*Ledger, *fslease.Manager, 
 	return l, m, records[0]
 }
 
+// A key whose lock file goes while it is given up is given up all the same, also beside one that was lost before.
+func TestReleasedBesideALostKey(t *testing.T) {
+	l, m := made(t)
+	lease, err := m.Acquire(ctx, "b", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Break(ctx, "b", "test", nil); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	l.fsys = failing{l.dir, func(op, name string) error {
+		if op == "stat" && name == "locks/c.lock" {
+			if looks++; looks == 2 { // the first is by who has just locked it
+				return unix.ENOENT
+			}
+		}
+		return nil
+	}}
+	if err := lease.Release(); !errors.Is(err, fslease.ErrLost) {
+		t.Errorf("release: %v", err)
+	}
+	if looks < 2 || l.has("leases/c.json") {
+		t.Errorf("after %d looks at its lock file c is held still", looks)
+	}
+}
+
 // Once its tombstone is written a lease is given up, and it is said so: what is left of it the next one clears.
 func TestReleasedAlthoughTheFileStays(t *testing.T) {
 	l, m, rec := held(t, "remove", "leases/k.json", unix.EIO)
