@@ -104,7 +104,7 @@ type Request struct {
 	Wait      time.Duration  // 0: try once; Forever; else at most so long, for lease and fence together
 	Fence     bool           // take the fence too
 	FenceWait *time.Duration // with Fence: the fence's own limit; nil: what is left of Wait
-	Beside    []Record       // with Fence: leases of others that the work runs under too. Their fence is taken together with the keys', and whether they are current the caller looks with FenceUnder
+	Beside    []Record       // with Fence: leases of others that the work runs under too. Their fence is taken with that of the keys; FenceUnder tells whether they are current
 
 	// Under are the leases under which the caller runs, with their tokens. It never waits for those, and
 	// passes the queue, in which others wait for it.

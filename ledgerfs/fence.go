@@ -178,7 +178,7 @@ func (l *Ledger) keepers(keys []fslease.Key) ([]fslease.Keeper, error) {
 }
 
 // fencePids looks through the descriptors of all processes that may be seen for locks on the fences that
-// overlap keys: those of the keys and of what is below them, and exclusive ones of their ancestors. at are the keys in whose way they are.
+// overlap keys. at are the keys in whose way they are.
 func (l *Ledger) fencePids(keys []fslease.Key) (pids []int, at []fslease.Key, err error) {
 	root := l.realPath()
 	dirs, err := os.ReadDir("/proc")
@@ -196,11 +196,13 @@ func (l *Ledger) fencePids(keys []fslease.Key) (pids []int, at []fslease.Key, er
 		}
 		for _, fd := range fds {
 			link, err := os.Readlink("/proc/" + d.Name() + "/fd/" + fd.Name())
-			if err == nil && fenceOverlaps(link, root, keys) && locks(d.Name(), fd.Name(), link, root, keys) && (pid != os.Getpid() || inherited(fd.Name())) {
-				pids = append(pids, pid)
-				at = append(at, inTheWay(keys, func(one []fslease.Key) bool {
-					return fenceOverlaps(link, root, one) && locks(d.Name(), fd.Name(), link, root, one)
-				}))
+			name, ok := fenceName(link, root)
+			if err != nil || !ok || shutOut(keys, name, true) == "" {
+				continue
+			}
+			held, exclusive := flockOn(d.Name(), fd.Name())
+			if key := shutOut(keys, name, exclusive); held && key != "" && (pid != os.Getpid() || inherited(fd.Name())) {
+				pids, at = append(pids, pid), append(at, key)
 				break
 			}
 		}
@@ -208,13 +210,23 @@ func (l *Ledger) fencePids(keys []fslease.Key) (pids []int, at []fslease.Key, er
 	return pids, at, nil
 }
 
-// fenceOverlaps reports whether a link leads to the fence of a key that overlaps one of keys.
-func fenceOverlaps(link, root string, keys []fslease.Key) bool {
-	name, ok := strings.CutPrefix(link, root+"/"+locksDir+"/")
-	name, ok2 := strings.CutSuffix(name, ".fence")
-	return ok && ok2 && slices.ContainsFunc(keys, func(k fslease.Key) bool {
-		return fslease.Key(name).Overlaps(fslease.Key(encodeKey(k)))
-	})
+// fenceName returns the key, as names of files have it, to whose fence a link leads.
+func fenceName(link, root string) (name fslease.Key, ok bool) {
+	s, ok := strings.CutPrefix(link, root+"/"+locksDir+"/")
+	s, ok2 := strings.CutSuffix(s, ".fence")
+	return fslease.Key(s), ok && ok2
+}
+
+// shutOut returns the first of keys that cannot have its fence while the one of name is locked: any lock is in the way on the key or
+// below it, an exclusive one on an ancestor too.
+func shutOut(keys []fslease.Key, name fslease.Key, exclusive bool) fslease.Key {
+	for _, k := range keys {
+		encoded := fslease.Key(encodeKey(k))
+		if encoded.Covers(name) || exclusive && name.Covers(encoded) {
+			return k
+		}
+	}
+	return ""
 }
 
 // inherited reports whether this process was given a descriptor at its start: those that it opens itself
@@ -228,21 +240,19 @@ func inherited(fd string) bool {
 	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
-// locks reports whether a descriptor holds a lock that is in the way: any on a key or below it, an
-// exclusive one on an ancestor.
-func locks(pid, fd, link, root string, keys []fslease.Key) bool {
+// flockOn reports whether a descriptor of a process has an flock, and whether that is an exclusive one. One that was unlocked by
+// whoever it came from has none.
+func flockOn(pid, fd string) (held, exclusive bool) {
 	data, err := os.ReadFile("/proc/" + pid + "/fdinfo/" + fd)
 	if err != nil {
-		return false
+		return false, false
 	}
-	name := fslease.Key(strings.TrimSuffix(strings.TrimPrefix(link, root+"/"+locksDir+"/"), ".fence"))
-	below := slices.ContainsFunc(keys, func(k fslease.Key) bool { return fslease.Key(encodeKey(k)).Covers(name) })
 	for line := range strings.Lines(string(data)) {
-		if strings.HasPrefix(line, "lock:") && strings.Contains(line, "FLOCK") && (below || strings.Contains(line, "WRITE")) {
-			return true
+		if strings.HasPrefix(line, "lock:") && strings.Contains(line, "FLOCK") {
+			held, exclusive = true, exclusive || strings.Contains(line, "WRITE")
 		}
 	}
-	return false
+	return held, exclusive
 }
 
 // realPath is the ledger's path as the kernel shows it in links.

@@ -29,8 +29,11 @@ func (l *Ledger) InheritedFence(key fslease.Key) bool {
 		for fd := range here {
 			var st unix.Stat_t
 			n, _ := strconv.Atoi(fd)
-			if unix.Fstat(n, &st) == nil && sameFile(st, kept) && keepsExclusive(fd) {
-				return true // by whatever path it was opened
+			if unix.Fstat(n, &st) != nil || !sameFile(st, kept) { // by whatever path it was opened
+				continue
+			}
+			if _, exclusive := flockOn("self", fd); exclusive {
+				return true
 			}
 		}
 	}
@@ -49,21 +52,6 @@ func fencesHere() map[string]string {
 	return found
 }
 
-// keepsExclusive reports whether a descriptor of this process has an exclusive lock. One that was
-// unlocked by whoever it came from has none.
-func keepsExclusive(fd string) bool {
-	data, err := os.ReadFile("/proc/self/fdinfo/" + fd)
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(data)) {
-		if strings.HasPrefix(line, "lock:") && strings.Contains(line, "FLOCK") && strings.Contains(line, "WRITE") {
-			return true
-		}
-	}
-	return false
-}
-
 // UnderFence reports whether this process runs under a fence in the way of keys: it inherited that of an overlapping
 // key, or descends from a command that is noted in orphans/. Whoever takes keys waits for its end.
 func (l *Ledger) UnderFence(keys []fslease.Key) bool {
@@ -78,9 +66,11 @@ func (l *Ledger) UnderFence(keys []fslease.Key) bool {
 		}
 	})
 	for _, fd := range l.around {
-		link, err := os.Readlink("/proc/self/fd/" + fd)
-		if err == nil && fenceOverlaps(link, l.realPath(), keys) && keepsExclusive(fd) {
-			return true
+		link, _ := os.Readlink("/proc/self/fd/" + fd) // of one that was closed there is none
+		if name, ok := fenceName(link, l.realPath()); ok && shutOut(keys, name, true) != "" {
+			if _, exclusive := flockOn("self", fd); exclusive {
+				return true
+			}
 		}
 	}
 	orphans, _ := l.orphans(keys, false) // what cannot be read keeps the next holder from its fence, which says so

@@ -3,6 +3,7 @@ package ledgerfs
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"fslease/fslease"
@@ -102,16 +103,6 @@ func (l *Ledger) keeper(command fslease.Holder, key fslease.Key) fslease.Keeper 
 	}
 }
 
-// inTheWay returns the first of keys that overlaps something.
-func inTheWay(keys []fslease.Key, overlaps func([]fslease.Key) bool) fslease.Key {
-	for _, k := range keys {
-		if overlaps([]fslease.Key{k}) {
-			return k
-		}
-	}
-	return ""
-}
-
 // Working returns the command that works for h: the one that was noted beside its liveness file, or h itself if it is a command.
 func (l *Ledger) Working(h fslease.Holder) (*fslease.Keeper, error) {
 	command := h
@@ -156,12 +147,16 @@ func (l *Ledger) orphans(keys []fslease.Key, clear bool) ([]fslease.Keeper, erro
 		if err != nil {
 			return nil, err
 		}
-		if note == nil || !note.Overlaps(keys) {
+		if note == nil {
+			continue
+		}
+		i := slices.IndexFunc(keys, func(k fslease.Key) bool { return note.Overlaps([]fslease.Key{k}) })
+		if i < 0 {
 			continue
 		}
 		switch l.opt.Processes.Judge(note.Process, l.local()).Life {
 		case fslease.Alive:
-			keepers = append(keepers, l.keeper(note.Process, inTheWay(keys, note.Overlaps)))
+			keepers = append(keepers, l.keeper(note.Process, keys[i]))
 		case fslease.Dead:
 			if clear {
 				if err := l.fsys.Remove(orphansDir + "/" + n); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -157,21 +157,16 @@ func TestLostCommandIsRefusedItsKey(t *testing.T) {
 // its wrapper's.
 func TestUnfencedCommandIsWaitedForUnderAnyForm(t *testing.T) {
 	needs(t, "python3")
-	const closer = `
-import os, time
-os.closerange(3, 1 << 16)
-open("command", "w").write(str(os.getpid()))
-time.sleep(300)`
 	for name, stage := range map[string]func(l *Ledger){ // it starts the command and takes its key away
 		"exec": func(l *Ledger) {
-			l.Start("run", "--exec", "k", "other", "--", "python3", "-c", closer)
+			l.Start("run", "--exec", "k", "other", "--", "python3", "-c", closedFence)
 			l.UntilPid("command")
 			l.Run("break", "k", "--reason", "test").Want(l.t, 0)
 			l.Run("break", "other", "--reason", "test").Want(l.t, 0)
 		},
 		"fenced": func(l *Ledger) {
 			l.Run("acquire", "--ttl", "300s", "k").Want(l.t, 0)
-			run := l.Start("fenced", "k", "--token", "1", "--", "python3", "-c", closer)
+			run := l.Start("fenced", "k", "--token", "1", "--", "python3", "-c", closedFence)
 			untilOrphan(l)
 			run.Kill()
 			l.Run("release", "k", "--token", "1").Want(l.t, 0)
@@ -180,7 +175,7 @@ time.sleep(300)`
 			l.Run("ticket", "add", "8", "--scope", "k").Want(l.t, 0)
 			l.Run("ticket", "approve", "8").Want(l.t, 0)
 			token := strings.TrimSpace(l.Run("ticket", "start", "8").Want(l.t, 0).Stdout)
-			run := l.Env("LEASE_TICKET=8", "LEASE_TOKEN="+token).Start("run", "k", "--", "python3", "-c", closer)
+			run := l.Env("LEASE_TICKET=8", "LEASE_TOKEN="+token).Start("run", "k", "--", "python3", "-c", closedFence)
 			untilOrphan(l)
 			run.Kill()
 			l.Run("ticket", "done", "8", "--token", token).Want(l.t, 0)

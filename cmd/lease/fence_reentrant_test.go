@@ -6,9 +6,6 @@ import (
 	"testing"
 )
 
-// twice is work that notes in the file overlap if other work of its kind goes on.
-const twice = `mkdir busy || echo overlap >>overlap; sleep .3; rmdir busy; echo >>count`
-
 // A lease that is joined, and others that are taken beside it: the work runs under the fences of all.
 func TestReentrantBesideOthers(t *testing.T) {
 	hold := func(l *Ledger) *Ledger {
@@ -18,7 +15,7 @@ func TestReentrantBesideOthers(t *testing.T) {
 	t.Run("some with other keys", func(t *testing.T) {
 		t.Parallel()
 		l := NewLedger(t)
-		l.Sh(`lease acquire --pid $$ a; for i in $(seq $1); do lease run --reentrant a o$i -- sh -c "$2" & done; wait`, strconv.Itoa(contenders), twice).Want(t, 0)
+		l.Sh(`lease acquire --pid $$ a; for i in $(seq $1); do lease run --reentrant a o$i -- sh -c "$2" & done; wait`, strconv.Itoa(contenders), alone).Want(t, 0)
 		if l.lines("count") != contenders || l.File("overlap") != "" {
 			t.Errorf("%d ran; %s", l.lines("count"), l.File("overlap"))
 		}
@@ -54,7 +51,7 @@ func TestReentrantBesideOthers(t *testing.T) {
 		l := NewLedger(t)
 		l.Sh(`lease acquire --pid $$ a b; for i in $(seq $1); do
 			lease run -q --reentrant a b -- sh -c "$2" & lease run -q --reentrant b a -- sh -c "$2" &
-		done; wait`, strconv.Itoa(contenders), "mkdir busy || echo overlap >>overlap; rmdir busy; echo >>count").Want(t, 0)
+		done; wait`, strconv.Itoa(contenders), alone).Want(t, 0)
 		if l.lines("count") != 2*contenders || l.File("overlap") != "" {
 			t.Errorf("%d ran; %s", l.lines("count"), l.File("overlap"))
 		}
